@@ -1,0 +1,83 @@
+"""What a source outside the generator reported on one draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Status = Literal["passed", "failed", "error", "denied", "not_run"]
+Rank = Literal["deterministic", "executed", "retrieval", "human", "model"]
+LocationKind = Literal["whole", "line", "lines", "clause", "path", "paragraph", "quote"]
+
+AUTHORITATIVE: frozenset[str] = frozenset({"deterministic", "executed", "human"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Location:
+    """A place in the draft. `value` is a line number (`3`), a range (`3-7`), a path, a clause or a quote; None where
+    the kind says it all. A critic's free words that stand nowhere in the draft have no kind."""
+
+    kind: LocationKind | None
+    value: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that a check found. `id` is stable over rounds (`case:2`, `INV-55821`); `advisory` never blocks.
+
+    `message` says what is wrong in words of the check; it holds no text copied from the draft beyond the value itself.
+    """
+
+    id: str
+    status: Literal["passed", "failed", "error", "not_run", "advisory"]
+    message: str
+    requirement: str | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sandbox:
+    """Where executed evidence ran. `level` 0 off, 1 process limits (no isolation), 2 kernel-confined, 3 namespaced.
+
+    `verdict_integrity` is `split` where the parent compared plain values and `in_process` where asserts ran beside the
+    code under test, which could have forged them.
+    """
+
+    level: int
+    name: str
+    abi: int | None = None
+    limits: Mapping[str, float | int | str] = field(default_factory=dict)
+    selftest: str | None = None
+    verdict_integrity: Literal["split", "in_process"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """What one source reported on one draft.
+
+    `source` is the check's name. `text` is the report in words, capped. `executions` counts tool calls (a retry after
+    `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions.
+    """
+
+    source: str
+    kind: str
+    rank: Rank
+    status: Status
+    gate: bool = False
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    requirements: tuple[str, ...] = ()
+    sandbox: Sandbox | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    executions: int = 1
+
+    @property
+    def is_authoritative(self) -> bool:
+        """Whether a failure of this source can't be overruled by a critic."""
+        return self.rank in AUTHORITATIVE
+
+    @property
+    def failed_findings(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.status == "failed")

@@ -1,0 +1,250 @@
+"""The record of one loop: drafts, rounds, ledger, outcome. A run is the fold of its events (see `reducer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from reflect_lab.core.critique import Critique
+from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.policy import Policy
+from reflect_lab.core.task import Task, text_sha256
+
+SCHEMA = "reflect-lab/run/1"
+
+Mode = Literal["first", "patch", "rewrite", "fixed", "edited"]
+FeedbackMode = Literal["patch", "rewrite"]
+StopReason = Literal[
+    "pass", "unverified", "invalid_critique", "repeated_failure", "stalled", "no_change", "oscillating",
+    "no_signal", "budget", "denied", "cancelled", "error",
+]  # fmt: skip
+OutcomeStatus = Literal["accepted", "escalated", "stopped"]
+LedgerStatus = Literal["ok", "retried", "refused", "failed", "cancelled", "cached"]
+ErrorKind = Literal[
+    "provider_refused", "provider_error", "rate_limited", "timeout", "context_overflow", "bad_response",
+    "script_ended", "internal",
+]  # fmt: skip
+Role = Literal["generator", "critic", "evidence"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What calls took. `calls` are logical calls; tokens, cost and cached/reasoning parts are None where unknown.
+
+    `cached_tokens` are a part of `input_tokens`, `reasoning_tokens` a part of `output_tokens`; `seconds` are summed
+    active durations; `cost` is in `currency`.
+    """
+
+    calls: int = 0
+    input_tokens: int | None = 0
+    cached_tokens: int | None = None
+    output_tokens: int | None = 0
+    reasoning_tokens: int | None = None
+    seconds: float = 0.0
+    cost: float | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerRow:
+    """One attempt of one logical call. `call` counts logical calls of the run from 1, `attempt` from 1 within a call.
+
+    `reserved_tokens` is the estimate that was set aside before the call. `cost_uncertain`: the provider may have
+    charged for an attempt whose usage never arrived.
+    """
+
+    role: Role
+    round: int
+    call: int
+    attempt: int
+    model: str
+    status: LedgerStatus
+    error: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost: float | None = None
+    currency: str | None = None
+    seconds: float = 0.0
+    reserved_tokens: int | None = None
+    finish_reason: str | None = None
+    answered: str | None = None
+    protocol: str | None = None
+    dropped_params: tuple[str, ...] = ()
+    cost_uncertain: bool = False
+    text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hunk:
+    """A changed run of lines between a draft and its parent: lines `old_start..old_end` became `new_start..new_end`
+    (half open, counted from 0). `old_marks` and `new_marks` are the changed spans `(line, start, end)` in code points,
+    where a line was altered rather than replaced."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+    old_marks: tuple[tuple[int, int, int], ...] = ()
+    new_marks: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """One version of the answer. `parent` is the index of the draft that it revises.
+
+    `extraction` names the rule by which `text` was taken from the reply. `raw` is the reply where it differs from the
+    text; `reasoning` is kept apart and reaches no prompt. `refused` holds a refusal's words.
+    """
+
+    index: int
+    text: str
+    mode: Mode = "first"
+    parent: int | None = None
+    extraction: str = "whole"
+    truncated: bool = False
+    raw: str | None = None
+    reasoning: str | None = None
+    refused: str | None = None
+    ambiguous: str | None = None
+    diff: tuple[Hunk, ...] | None = None
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sha256", text_sha256(self.text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feedback:
+    """What the generator is sent: ids of issues in the order sent, and the ids that the cap held back."""
+
+    mode: FeedbackMode
+    sent: tuple[str, ...]
+    withheld: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What the controller answered after a round, in words and with the numbers that caused it."""
+
+    action: Literal["revise", "stop"]
+    reason: str
+    message: str
+    numbers: Mapping[str, float | int | str | None] = field(default_factory=dict)
+    budget_dimension: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """A draft, its evidence, its critique and the decision. None means "not there yet"; `()` means "none found".
+
+    `others` has room for candidates beside the chosen draft.
+    """
+
+    index: int
+    draft: Draft
+    evidence: tuple[Evidence, ...] | None = None
+    critique: Critique | None = None
+    others: tuple[Draft, ...] = ()
+    feedback: Feedback | None = None
+    decision: Decision | None = None
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunError:
+    """Why a run ended with `error`; `message` is one clear line for the user."""
+
+    kind: ErrorKind
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a run. `draft` is the text that is returned: the draft that passed, else the best so far.
+
+    `recorded` is False where a recording (log, index, spans) failed: the run is right, its record is not whole.
+    """
+
+    status: OutcomeStatus
+    stop_reason: StopReason
+    budget_dimension: str | None = None
+    draft_index: int | None = None
+    draft: str | None = None
+    open_blocking: tuple[str, ...] = ()
+    message: str = ""
+    error: RunError | None = None
+    recorded: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """What a person decided on an escalated run."""
+
+    action: Literal["approve", "reject", "edit", "return"]
+    reviewer: str
+    time: str
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelUse:
+    """Which model a role asked for, which one answered, and where. None: not known (yet)."""
+
+    requested: str
+    answered: str | None = None
+    endpoint: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptUse:
+    """A role's prompt by name and content hash; `rubric` are its task-list items."""
+
+    name: str
+    sha256: str
+    rubric: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Notice:
+    """Something that the reader of a run should know and that changed no decision."""
+
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The whole record of one loop on one task.
+
+    `not_recorded` holds JSON pointers of parts that a source never had. `salt` makes prompt delimiters unpredictable
+    to the author of quoted text and stable for replay. `started_at` is UTC in ISO 8601, given from outside the core.
+    """
+
+    run_id: str
+    task: Task
+    policy: Policy
+    rounds: tuple[Round, ...] = ()
+    outcome: Outcome | None = None
+    review: Review | None = None
+    usage: Usage = Usage()
+    ledger: tuple[LedgerRow, ...] = ()
+    models: Mapping[str, ModelUse] = field(default_factory=dict)
+    prompts: Mapping[str, PromptUse] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[Notice, ...] = ()
+    not_recorded: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    preset: str | None = None
+    parent_run: str | None = None
+    started_at: str | None = None
+    salt: str = ""
+    schema: str = SCHEMA
+
+    @property
+    def round(self) -> Round | None:
+        """The current round, or None before the first draft."""
+        return self.rounds[-1] if self.rounds else None

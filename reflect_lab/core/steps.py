@@ -1,0 +1,51 @@
+"""What the controller asks for. A role performs a step and answers with an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reflect_lab.core.critique import Issue
+from reflect_lab.core.run import Feedback, Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteDraft:
+    """Write draft `index`; with `feedback` it revises the draft before it. `issues` are the sent ones, in order."""
+
+    index: int
+    feedback: Feedback | None = None
+    issues: tuple[Issue, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatherEvidence:
+    """Run every check of the task on the current draft."""
+
+    index: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskCritic:
+    """Ask the critic about the current draft. A repair quotes the unreadable answer and what was wrong with it."""
+
+    index: int
+    repair: int = 0
+    problem: str | None = None
+    answer: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decide:
+    """The round is complete: decide, in ordinary code, whether to stop or to revise."""
+
+    index: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    """The loop is over; nothing follows."""
+
+    outcome: Outcome
+
+
+Step = WriteDraft | GatherEvidence | AskCritic | Decide | Stop
