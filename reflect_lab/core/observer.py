@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 
 from reflect_lab.core.chat import ChatReply, ChatRequest
-from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.events import Event
+from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.run import LedgerRow, Run
 from reflect_lab.core.steps import Step
 from reflect_lab.core.task import CheckSpec
