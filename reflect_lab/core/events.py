@@ -6,18 +6,7 @@ from dataclasses import dataclass
 
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.evidence import Evidence
-from reflect_lab.core.run import Decision, Draft, Feedback, LedgerRow, Notice, RunError
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shortage:
-    """A step that can't be afforded: `needed` and `left` are in the unit of `dimension`."""
-
-    step: str
-    dimension: str
-    needed: float
-    left: float
-    message: str
+from reflect_lab.core.run import Decision, Draft, Feedback, LedgerRow, Notice, RunError, Shortage
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -137,10 +137,21 @@ class Decision:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Shortage:
+    """A step that can't be afforded: `needed` and `left` are in the unit of `dimension`."""
+
+    step: Literal["draft", "critique", "repair", "revision"]
+    dimension: str
+    needed: float
+    left: float
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Round:
     """A draft, its evidence, its critique and the decision. None means "not there yet"; `()` means "none found".
 
-    `others` has room for candidates beside the chosen draft.
+    `others` has room for candidates beside the chosen draft. `shortage` says why a critic was not asked.
     """
 
     index: int
@@ -150,6 +161,7 @@ class Round:
     others: tuple[Draft, ...] = ()
     feedback: Feedback | None = None
     decision: Decision | None = None
+    shortage: Shortage | None = None
     usage: Usage = Usage()
 
 

@@ -1,0 +1,162 @@
+"""A run is the fold of its events: `after(run, event)` is the next run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from reflect_lab.core import progress
+from reflect_lab.core.assessment import assess
+from reflect_lab.core.budget import usage
+from reflect_lab.core.controller import repeats_draft
+from reflect_lab.core.critique import CriticReply, Critique
+from reflect_lab.core.drafts import diff
+from reflect_lab.core.events import (
+    Cancelled,
+    CriticAnswered,
+    DeadlinePassed,
+    Decided,
+    DraftWritten,
+    Event,
+    EvidenceGathered,
+    NotAfforded,
+    StepFailed,
+)
+from reflect_lab.core.run import (
+    Decision,
+    Draft,
+    LedgerRow,
+    ModelUse,
+    Outcome,
+    OutcomeStatus,
+    Round,
+    Run,
+    RunError,
+    StopReason,
+)
+
+EXHAUSTION: frozenset[str] = frozenset(
+    {"stalled", "budget", "repeated_failure", "oscillating", "no_change", "invalid_critique"}
+)
+"""Stops that a person must look at under `on_exhaustion: review`."""
+
+
+def after(run: Run, event: Event) -> Run:
+    """The run after an event."""
+    run = _settle(run, event)
+    match event:
+        case DraftWritten():
+            run = _add_draft(run, event.draft)
+        case EvidenceGathered():
+            critique = assess(run.task, run.policy, run.rounds[-1].draft, event.evidence, None)
+            run = _update(run, evidence=event.evidence, critique=critique)
+        case CriticAnswered():
+            run = _update(run, critique=_criticised(run, event.reply))
+        case NotAfforded():
+            run = _not_afforded(run, event)
+        case Decided():
+            run = _decided(run, event)
+        case StepFailed():
+            run = _end(run, Decision(action="stop", reason="error", message=event.error.message), event.error)
+        case DeadlinePassed():
+            message = f"the time limit of {event.limit:g} s passed after {event.seconds:.1f} s"
+            numbers = {"seconds": event.seconds, "limit": event.limit}
+            run = _end(
+                run,
+                Decision(
+                    action="stop", reason="budget", message=message, numbers=numbers, budget_dimension="elapsed_s"
+                ),
+            )
+        case Cancelled():
+            run = _end(run, Decision(action="stop", reason="cancelled", message="interrupted by the user"))
+    return _metered(run)
+
+
+def _settle(run: Run, event: Event) -> Run:
+    """Ledger rows and notices of the event, and which model answered."""
+    rows: tuple[LedgerRow, ...] = getattr(event, "ledger", ())
+    notices = getattr(event, "notices", ())
+    models: Mapping[str, ModelUse] = run.models
+    for row in rows:
+        if row.answered and row.role in models and models[row.role].answered != row.answered:
+            models = {**models, row.role: replace(models[row.role], answered=row.answered)}
+    return replace(run, ledger=run.ledger + rows, notices=run.notices + notices, models=models)
+
+
+def _add_draft(run: Run, draft: Draft) -> Run:
+    parent = run.round.draft if run.round else None
+    changes = diff(parent.text, draft.text) if parent else None
+    draft = replace(draft, index=len(run.rounds), parent=parent.index if parent else None, diff=changes)
+    run = replace(run, rounds=(*run.rounds, Round(index=draft.index, draft=draft)))
+    if repeats_draft(run, draft.text) is not None:
+        run = _update(run, evidence=())
+    return run
+
+
+def _criticised(run: Run, reply: CriticReply) -> Critique:
+    current = run.rounds[-1]
+    was_asked = current.critique is not None and current.critique.validity != "not_asked"
+    repairs = current.critique.repairs + 1 if current.critique and was_asked else 0
+    return assess(run.task, run.policy, current.draft, current.evidence or (), reply, repairs)
+
+
+def _not_afforded(run: Run, event: NotAfforded) -> Run:
+    if run.round is not None and run.round.decision is None:
+        return _update(run, shortage=event.shortage)
+    short = event.shortage
+    numbers = {"needed": short.needed, "left": short.left}
+    return _end(
+        run,
+        Decision(
+            action="stop", reason="budget", message=short.message, numbers=numbers, budget_dimension=short.dimension
+        ),
+    )
+
+
+def _decided(run: Run, event: Decided) -> Run:
+    if event.decision.action == "revise":
+        return _update(run, decision=event.decision, feedback=event.feedback)
+    return _end(run, event.decision)
+
+
+def _end(run: Run, decision: Decision, error: RunError | None = None) -> Run:
+    """Closes the run: the open round (if any) gets the decision, the best draft is returned."""
+    if run.round is not None and run.round.decision is None:
+        run = _update(run, decision=decision)
+    reason = cast(StopReason, decision.reason)
+    chosen = run.round if reason == "pass" else progress.best(run.rounds)
+    outcome = Outcome(
+        status=_status(reason, run.policy.on_exhaustion),
+        stop_reason=reason,
+        budget_dimension=decision.budget_dimension,
+        draft_index=chosen.index if chosen else None,
+        draft=chosen.draft.text if chosen else None,
+        open_blocking=tuple(i.id for i in chosen.critique.blocking) if chosen and chosen.critique else (),
+        message=decision.message,
+        error=error,
+    )
+    return replace(run, outcome=outcome)
+
+
+def _status(reason: StopReason, on_exhaustion: str) -> OutcomeStatus:
+    if reason == "pass":
+        return "accepted"
+    if reason == "unverified" or (reason in EXHAUSTION and on_exhaustion == "review"):
+        return "escalated"
+    return "stopped"
+
+
+def _metered(run: Run) -> Run:
+    """The run with its usage, and that of its current round, summed anew from the ledger."""
+    evidence = [e for r in run.rounds for e in r.evidence or ()]
+    run = replace(run, usage=usage(run.ledger, evidence))
+    if run.round is None:
+        return run
+    rows = [row for row in run.ledger if row.round == run.round.index]
+    return _update(run, usage=usage(rows, run.round.evidence or ()))
+
+
+def _update(run: Run, **changes: object) -> Run:
+    current = replace(run.rounds[-1], **changes)  # type: ignore[arg-type]
+    return replace(run, rounds=(*run.rounds[:-1], current))
