@@ -1,0 +1,260 @@
+"""From special blocks and front matter to the checks, facts and labels of a task."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.task import CheckSpec, Fact
+from reflect_lab.documents.cell_blocks import Block
+from reflect_lab.documents.front_matter import FrontMatter, NamedCheck
+from reflect_lab.documents.suggest import did_you_mean, shown
+from reflect_lab.documents.text_options import read_text_options
+
+LANGUAGES = {"python": "python", "python3": "python", "py": "python", "sql": "sql", "yaml": "yaml", "yml": "yaml"}
+"""Languages that a check block may have, and the kind of check each means."""
+
+RESERVED_NAMES = ("critic", "whole", "task", "draft")
+"""Names of sources that are no checks of the task."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """Truth for measuring, run after the run and never part of the task. `setup` runs before `code`."""
+
+    language: str
+    code: str
+    requirements: tuple[str, ...] = ()
+    setup: str = ""
+
+
+@dataclass
+class Assembly:
+    """What was collected so far, in the order in which it stands in the cell."""
+
+    where: str
+    requirement_ids: Collection[str]
+    checks: list[CheckSpec] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    labels: list[Label] = field(default_factory=list)
+    lines: dict[str, int] = field(default_factory=dict)
+    language: str | None = None
+    numbers: Counter[str] = field(default_factory=Counter)
+    setups: dict[str, list[Block]] = field(default_factory=dict)
+    unused_setups: dict[str, Block] = field(default_factory=dict)
+
+    def fail(self, line: int, message: str) -> WrongUse:
+        return WrongUse(f"{self.where}, line {line}: {message}")
+
+    def add(self, spec: CheckSpec, line: int) -> None:
+        if spec.name in self.lines:
+            raise self.fail(line, f"there is a check {spec.name!r} already (line {self.lines[spec.name]})")
+        self.lines[spec.name] = line
+        self.checks.append(spec)
+
+    def requirements(self, ids: Sequence[str], line: int) -> tuple[str, ...]:
+        for wanted in ids:
+            if wanted not in self.requirement_ids:
+                hint = did_you_mean(wanted, self.requirement_ids)
+                raise self.fail(line, f"there is no requirement {shown(wanted)}; {hint}")
+        return tuple(dict.fromkeys(ids))
+
+
+def assemble(front: FrontMatter, blocks: Sequence[Block], requirement_ids: Collection[str], where: str) -> Assembly:
+    """Checks, facts and labels, front matter's first. Raises WrongUse with the line of what can't be used."""
+    out = Assembly(where=where, requirement_ids=requirement_ids)
+    for named in front.checks:
+        _add_named(out, named)
+    if front.facts is not None:
+        _add_facts(out, [text for text, _ in front.facts], (), front.facts[0][1] if front.facts else 1)
+    for block in blocks:
+        _READERS[block.word](out, block)
+    for setup in out.unused_setups.values():
+        raise out.fail(setup.line, f"no {setup.language} check or label comes after this setup block")
+    return out
+
+
+def _add_named(out: Assembly, named: NamedCheck) -> None:
+    options = dict(named.options)
+    ids = options.pop("requirements", [])
+    if not isinstance(ids, list) or not all(isinstance(i, str) for i in ids):
+        raise out.fail(named.line, f"requirements of check {named.name!r} must be a list of ids")
+    requirements = out.requirements(ids, named.line)
+    if not _NAME.fullmatch(named.name) or named.name in RESERVED_NAMES:
+        raise out.fail(named.line, f"{shown(named.name)} can't be the name of a check")
+    if named.name == "facts":
+        if options:
+            raise out.fail(named.line, f"the facts check has no option {shown(next(iter(options)))}")
+        _add_facts(out, [], requirements, named.line)
+        return
+    kind = "custom"
+    if named.name == "text":
+        kind, options = "text", read_text_options(options, f"{out.where}, line {named.line}: check text")
+    out.numbers[named.name] += 1
+    number = out.numbers[named.name]
+    name = named.name if number == 1 else f"{named.name}:{number}"
+    out.add(CheckSpec(name=name, kind=kind, requirements=requirements, options=options), named.line)
+
+
+def _add_facts(out: Assembly, texts: Sequence[str], requirements: tuple[str, ...], line: int) -> None:
+    """Further facts; the first time, the facts check too. It covers what any of its blocks names."""
+    out.facts.extend(Fact(index=len(out.facts) + i, text=text) for i, text in enumerate(texts))
+    for index, spec in enumerate(out.checks):
+        if spec.kind == "facts":
+            covered = tuple(dict.fromkeys((*spec.requirements, *requirements)))
+            out.checks[index] = CheckSpec(name="facts", kind="facts", requirements=covered)
+            return
+    out.add(CheckSpec(name="facts", kind="facts", requirements=requirements), line)
+
+
+def _read_facts(out: Assembly, block: Block) -> None:
+    name, ids = _words(out, block)
+    if name is not None:
+        raise out.fail(block.line, "a facts block has no name: all facts are one check, `facts`")
+    texts = [" ".join(line.split()) for line in block.content.split("\n") if line.strip()]
+    if not texts:
+        raise out.fail(block.line, "this facts block is empty")
+    _add_facts(out, texts, ids, block.line)
+
+
+def _read_check(out: Assembly, block: Block) -> None:
+    kind = LANGUAGES.get(block.language)
+    if kind is None:
+        raise out.fail(block.line, f"no check is written in {shown(block.language)}; {_hint(block, LANGUAGES)}")
+    given, ids = _words(out, block)
+    _refuse_bad_code(out, block, kind)
+    out.numbers[kind] += 1
+    name = given or f"{kind}:{out.numbers[kind]}"
+    if kind == "python":
+        out.add(CheckSpec(name=f"{name}/syntax", kind="python_syntax", gate=True), block.line)
+    options = {"code": block.content, "setup": _setup(out, kind)}
+    out.add(CheckSpec(name=name, kind=kind, requirements=ids, options=options), block.line)
+    out.language = out.language or kind
+
+
+def _read_setup(out: Assembly, block: Block) -> None:
+    kind = LANGUAGES.get(block.language)
+    if kind is None:
+        raise out.fail(block.line, f"no setup is written in {shown(block.language)}; {_hint(block, LANGUAGES)}")
+    if block.words:
+        raise out.fail(block.line, f"a setup block covers no requirement and has no name: {shown(block.words[0])}")
+    _refuse_bad_code(out, block, kind)
+    out.setups.setdefault(kind, []).append(block)
+    out.unused_setups[kind] = block
+
+
+def _setup(out: Assembly, kind: str) -> str:
+    out.unused_setups.pop(kind, None)
+    return "".join(block.content for block in out.setups.get(kind, ()))
+
+
+def _read_label(out: Assembly, block: Block) -> None:
+    name, ids = _words(out, block)
+    if name is not None:
+        raise out.fail(block.line, "a label block has no name")
+    kind = LANGUAGES.get(block.language, block.language)
+    _refuse_bad_code(out, block, kind)
+    out.labels.append(Label(language=kind, code=block.content, requirements=ids, setup=_setup(out, kind)))
+
+
+def _read_reference(out: Assembly, block: Block) -> None:
+    name, ids = _words(out, block)
+    out.numbers["reference"] += 1
+    options = {"text": block.content, "language": block.language}
+    name = name or f"reference:{out.numbers['reference']}"
+    out.add(CheckSpec(name=name, kind="reference", requirements=ids, options=options), block.line)
+
+
+def _read_schema(out: Assembly, block: Block) -> None:
+    if block.language != "json":
+        raise out.fail(block.line, f"a schema block is written in json, not in {shown(block.language)}")
+    name, ids = _words(out, block)
+    out.numbers["schema"] += 1
+    name = name or f"schema:{out.numbers['schema']}"
+    options = {"schema": _json_schema(out, block)}
+    out.add(CheckSpec(name=name, kind="json_schema", gate=True, requirements=ids, options=options), block.line)
+    out.language = out.language or "json"
+
+
+def _json_schema(out: Assembly, block: Block) -> Mapping[str, object]:
+    from jsonschema import SchemaError
+    from jsonschema.validators import validator_for
+
+    def no_constant(name: str) -> object:
+        raise ValueError(f"{name} is no JSON value")
+
+    try:
+        schema = json.loads(block.content, parse_constant=no_constant)
+    except json.JSONDecodeError as error:
+        raise out.fail(block.line + error.lineno, f"this schema is not valid JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise out.fail(block.line, f"this schema can't be read: {error}") from None
+    if not isinstance(schema, dict):
+        raise out.fail(block.line, "a JSON Schema is an object in { }")
+    try:
+        validator_for(schema).check_schema(schema)
+    except SchemaError as error:
+        place = "/".join(str(part) for part in error.absolute_path)
+        raise out.fail(block.line, f"not a valid JSON Schema: at /{place}: {' '.join(error.message.split())}") from None
+    except RecursionError:
+        raise out.fail(block.line, "this schema is nested too deeply") from None
+    return schema
+
+
+def _words(out: Assembly, block: Block) -> tuple[str | None, tuple[str, ...]]:
+    """The name and the requirement ids in a block's info string."""
+    name: str | None = None
+    ids: list[str] = []
+    for word in block.words:
+        key, separator, value = word.partition("=")
+        if not separator:
+            ids.append(word)
+        elif key != "name":
+            raise out.fail(
+                block.line, f"a {block.word} block has no option {shown(key)}; {did_you_mean(key, ['name'])}"
+            )
+        elif name is not None or not _NAME.fullmatch(value) or value in RESERVED_NAMES:
+            raise out.fail(block.line, f"{shown(word)} can't name this block: one word of letters, digits and _ . : -")
+        else:
+            name = value
+    return name, out.requirements(ids, block.line)
+
+
+def _refuse_bad_code(out: Assembly, block: Block, kind: str) -> None:
+    if not block.content.strip():
+        raise out.fail(block.line, f"this {block.word} block is empty")
+    if kind != "python":
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(block.content)
+    except SyntaxError as error:
+        line = block.line + (error.lineno or 0)
+        raise out.fail(line, f"this {block.word} block is not valid Python: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise out.fail(block.line, f"this {block.word} block can't be read as Python: {error}") from None
+    if not tree.body:
+        raise out.fail(block.line, f"this {block.word} block holds no code")
+
+
+def _hint(block: Block, known: Mapping[str, str]) -> str:
+    return did_you_mean(block.language, known)
+
+
+_READERS = {
+    "check": _read_check,
+    "facts": _read_facts,
+    "label": _read_label,
+    "reference": _read_reference,
+    "schema": _read_schema,
+    "setup": _read_setup,
+}
