@@ -177,7 +177,7 @@ def unverified(run: Run, current: Round) -> Decision | None:
 
 
 def invalid_critique(run: Run, current: Round) -> Decision | None:
-    """The critic could not be read, one repair request did not mend it, and no failed evidence is there to revise on."""
+    """The critic could not be read, one repair did not mend it, and no failed evidence is there to revise on."""
     critique = current.critique
     if critique is None or critique.validity in ("ok", "not_asked"):
         return None
@@ -220,7 +220,7 @@ def stalled(run: Run, current: Round) -> Decision | None:
 
 
 def unaffordable_critique(run: Run, current: Round) -> Decision | None:
-    """The policy calls for a critic and the call can't be afforded: never a pass, and no revision that can't be judged."""
+    """The policy calls for a critic whose call can't be afforded: never a pass, never a revision nobody can judge."""
     short = current.shortage
     if short is None:
         return None

@@ -26,12 +26,11 @@ class GatherEvidence:
 
 @dataclass(frozen=True, kw_only=True)
 class AskCritic:
-    """Ask the critic about the current draft. A repair quotes the unreadable answer and what was wrong with it."""
+    """Ask the critic about the current draft. `repair` counts repair requests; `problem` is what was wrong before."""
 
     index: int
     repair: int = 0
     problem: str | None = None
-    answer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

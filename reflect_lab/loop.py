@@ -1,0 +1,304 @@
+"""The loop: performs what the controller asks, with observers around it.
+
+One coroutine, no policy of its own. Whatever ends it (a limit, a fault, an interrupt), the run keeps everything that
+was paid for and returns the best draft so far with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from reflect_lab.core.budget import Estimate, StepName, output_room, seconds_left, shortage
+from reflect_lab.core.chat import ChatClient, ChatReply, ChatRequest, Message
+from reflect_lab.core.controller import decide, has_critic, next_step
+from reflect_lab.core.critique import CriticReply
+from reflect_lab.core.errors import ModelFailed
+from reflect_lab.core.events import (
+    Cancelled,
+    CriticAnswered,
+    DeadlinePassed,
+    DraftWritten,
+    Event,
+    EvidenceGathered,
+    NotAfforded,
+    StepFailed,
+)
+from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.observer import Observer
+from reflect_lab.core.reducer import after
+from reflect_lab.core.run import Draft, LedgerRow, Notice, Run, RunError
+from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
+from reflect_lab.core.task import CheckSpec
+
+log = logging.getLogger(__name__)
+
+
+class GeneratorRole(Protocol):
+    client: ChatClient
+    temperature: float | None
+    seed: int | None
+
+    def messages(self, run: Run, step: WriteDraft) -> tuple[Message, ...]: ...
+    def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft: ...
+
+
+class CriticRole(Protocol):
+    client: ChatClient
+    temperature: float | None
+    seed: int | None
+    schema: dict[str, object]
+
+    def messages(self, run: Run, step: AskCritic) -> tuple[Message, ...]: ...
+    def read(self, reply: ChatReply) -> CriticReply: ...
+
+
+class EvidenceHooks(Protocol):
+    """How an evidence source tells the loop what it is doing."""
+
+    def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
+        """Around one check."""
+
+    def evidence(self, evidence: Evidence) -> None:
+        """One check is done, within its `check`."""
+
+
+class EvidenceRole(Protocol):
+    async def gather(self, run: Run, hooks: EvidenceHooks) -> tuple[Evidence, ...]: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles:
+    """Who performs the steps. Without a critic the policy must not call for one."""
+
+    generator: GeneratorRole
+    critic: CriticRole | None
+    evidence: EvidenceRole
+
+
+async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -> Run:
+    """Runs the loop to its end and returns the finished run.
+
+    An interrupt (`asyncio.CancelledError`) is folded in as `cancelled`, shown to the observers, and raised again.
+    """
+    watch = _Watch(observers)
+    cancelled: asyncio.CancelledError | None = None
+    with watch.around("around_run", run):
+        while not isinstance(step := next_step(run), Stop):
+            try:
+                event = await _perform(run, step, roles, watch)
+            except asyncio.CancelledError as error:
+                cancelled = error
+                event = Cancelled(ledger=watch.collected())
+            run = watch.fold(run, event)
+    if cancelled is not None:
+        raise cancelled
+    return run
+
+
+async def _perform(run: Run, step: Step, roles: Roles, watch: _Watch) -> Event:
+    """Performs one step within the time that is left; every fault becomes an event."""
+    with watch.around("around_step", run, step):
+        limit = run.policy.limits.elapsed_s
+        started = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(seconds_left(run)) as deadline:
+                return await _ask(run, step, roles, watch)
+        except ModelFailed as failure:
+            error = RunError(kind=failure.kind, message=str(failure))
+        except Exception as fault:
+            if isinstance(fault, TimeoutError) and deadline.expired():
+                seconds = run.usage.seconds + asyncio.get_running_loop().time() - started
+                return DeadlinePassed(seconds=seconds, limit=limit or 0.0, ledger=watch.collected())
+            log.exception("a step failed for a reason of our own: %s", type(step).__name__)
+            error = RunError(kind="internal", message=f"{type(fault).__name__}: {fault}")
+        return StepFailed(error=error, ledger=watch.collected())
+
+
+async def _ask(run: Run, step: Step, roles: Roles, watch: _Watch) -> Event:
+    if isinstance(step, WriteDraft):
+        return await _write(run, step, roles, watch)
+    if isinstance(step, AskCritic):
+        return await _criticise(run, step, roles, watch)
+    if isinstance(step, GatherEvidence):
+        evidence = await roles.evidence.gather(run, _EvidenceHooks(run, watch))
+        return EvidenceGathered(evidence=evidence)
+    assert isinstance(step, Decide)
+    return decide(run, lambda revision: _sizes(run, revision, roles))
+
+
+async def _write(run: Run, step: WriteDraft, roles: Roles, watch: _Watch) -> Event:
+    role = roles.generator
+    messages = role.messages(run, step)
+    if step.index == 0:
+        estimate = Estimate(generator=role.client.estimate(messages))
+        short = shortage(run, "draft", estimate)
+        if short is not None:
+            return NotAfforded(shortage=short)
+    else:
+        estimate = _sizes(run, step, roles)
+    request = _request(run, step.index, "generator", role, messages, estimate)
+    reply = await _call(run, step, role.client, request, watch)
+    return DraftWritten(draft=role.draft(run, step, reply), ledger=watch.collected(), notices=reply.notices)
+
+
+async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: _Watch) -> Event:
+    role = roles.critic
+    assert role is not None, "the policy calls for a critic and none was given"
+    messages = role.messages(run, step)
+    estimate = Estimate(critic=role.client.estimate(messages))
+    name: StepName = "repair" if step.repair else "critique"
+    short = shortage(run, name, estimate)
+    if short is not None:
+        return NotAfforded(shortage=short)
+    request = _request(run, step.index, "critic", role, messages, estimate)
+    reply = await _call(run, step, role.client, request, watch)
+    answer = role.read(reply)
+    rows = watch.collected()
+    if answer.validity != "ok" and rows:
+        rows = (*rows[:-1], replace(rows[-1], text=reply.text))  # earlier answers stand in the ledger only
+    return CriticAnswered(reply=answer, ledger=rows, notices=reply.notices)
+
+
+def _sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
+    """Prompt sizes of a revision and of the critique after it, which is sized by that of the current draft."""
+    generator = roles.generator.client.estimate(roles.generator.messages(run, step))
+    if roles.critic is None or not has_critic(run):
+        return Estimate(generator=generator)
+    critic = roles.critic.client.estimate(roles.critic.messages(run, AskCritic(index=step.index - 1)))
+    return Estimate(generator=generator, critic=critic)
+
+
+def _request(
+    run: Run,
+    index: int,
+    name: str,
+    role: GeneratorRole | CriticRole,
+    messages: tuple[Message, ...],
+    estimate: Estimate,
+) -> ChatRequest:
+    room = output_room(run, estimate)
+    max_tokens = role.client.max_tokens if room is None else min(role.client.max_tokens, room)
+    prompt = estimate.generator if name == "generator" else estimate.critic
+    return ChatRequest(
+        role="generator" if name == "generator" else "critic",
+        round=index,
+        call=run.usage.calls + 1,
+        messages=messages,
+        max_tokens=max_tokens,
+        reserved_tokens=(prompt or 0) + max_tokens,
+        temperature=role.temperature,
+        seed=role.seed,
+        schema=None if name == "generator" else getattr(role, "schema", None),
+    )
+
+
+async def _call(run: Run, step: Step, client: ChatClient, request: ChatRequest, watch: _Watch) -> ChatReply:
+    await watch.settle()
+    with watch.around("around_call", run, request, client.model):
+        reply = await client.complete(request, _CallHooks(run, step, watch))
+        watch.tell("on_reply", run, reply)
+    return reply
+
+
+@dataclass
+class _CallHooks:
+    run: Run
+    step: Step
+    watch: _Watch
+
+    def attempt(self, row: LedgerRow) -> None:
+        self.watch.rows.append(row)
+        self.watch.tell("on_attempt", self.run, row)
+
+    def text(self, delta: str) -> None:
+        self.watch.tell("on_text", self.run, self.step, delta)
+
+
+@dataclass
+class _EvidenceHooks:
+    run: Run
+    watch: _Watch
+
+    def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
+        return self.watch.around("around_check", self.run, spec)
+
+    def evidence(self, evidence: Evidence) -> None:
+        self.watch.tell("on_evidence", self.run, evidence)
+
+
+@dataclass
+class _Watch:
+    """The observers, kept from ever changing the run. One that fails is logged once and left out from then on; a
+    recording that fails is noted in the run and in its outcome."""
+
+    observers: Sequence[Observer]
+    rows: list[LedgerRow] = field(default_factory=list)
+    lost: dict[int, str] = field(default_factory=dict)
+
+    def collected(self) -> tuple[LedgerRow, ...]:
+        """The ledger rows of the step so far; they belong to the event that ends it."""
+        rows, self.rows = tuple(self.rows), []
+        return rows
+
+    def fold(self, run: Run, event: Event) -> Run:
+        unrecorded = [n for n in self._unrecorded() if n not in run.notices]
+        if unrecorded:
+            run = replace(run, notices=(*run.notices, *unrecorded))
+        run = after(run, event)
+        if run.outcome is not None and self._unrecorded():
+            run = replace(run, outcome=replace(run.outcome, recorded=False))
+        self.tell("on_event", run, event)
+        return run
+
+    def tell(self, method: str, *args: object) -> None:
+        for observer in self._working():
+            with self._kept_apart(observer):
+                getattr(observer, method)(*args)
+
+    async def settle(self) -> None:
+        for observer in self._working():
+            await self._settled(observer.settle, observer)
+
+    @contextlib.contextmanager
+    def around(self, method: str, *args: object) -> Iterator[None]:
+        stack = ExitStack()
+        for observer in self._working():
+            with self._kept_apart(observer):
+                manager = getattr(observer, method)(*args)
+                stack.push(self._guarded_exit(observer, manager))
+        with stack:
+            yield
+
+    def _working(self) -> list[Observer]:
+        return [o for o in self.observers if id(o) not in self.lost]
+
+    def _unrecorded(self) -> list[Notice]:
+        failed = [self.lost[id(o)] for o in self.observers if o.is_recording and id(o) in self.lost]
+        return [Notice(kind="unrecorded", message=f"not recorded: {why}") for why in failed]
+
+    def _guarded_exit(self, observer: Observer, manager: AbstractContextManager[object]) -> Callable[..., None]:
+        manager.__enter__()
+
+        def leave(*error: object) -> None:
+            with self._kept_apart(observer):
+                manager.__exit__(*error)  # type: ignore[arg-type]
+
+        return leave
+
+    async def _settled(self, settle: Callable[[], Awaitable[None]], observer: Observer) -> None:
+        with self._kept_apart(observer):
+            await settle()
+
+    @contextlib.contextmanager
+    def _kept_apart(self, observer: Observer) -> Iterator[None]:
+        try:
+            yield
+        except Exception as fault:
+            self.lost[id(observer)] = f"{type(fault).__name__}: {fault}"
+            log.exception("an observer failed and is left out: %s", type(observer).__name__)
