@@ -1,0 +1,1 @@
+"""Traces on disk: the event log (truth), the reader that folds it into runs, and the DuckDB index beside it."""

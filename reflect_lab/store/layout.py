@@ -1,0 +1,53 @@
+"""Where traces live.
+
+```
+traces/
+  log/<UTC date>-<host>-<pid>-<random>.jsonl     event log, one file per process: the truth
+  spans/<UTC date>-<host>-<pid>-<random>.jsonl   ended spans as OTLP/JSON lines
+  reflect.duckdb                                 the index: can be deleted and rebuilt at any time
+```
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+LOG_FOLDER = "log"
+SPANS_FOLDER = "spans"
+INDEX_FILE = "reflect.duckdb"
+ENVIRONMENT_NAME = "REFLECT_TRACES"
+PROJECT_MARKS = ("reflect-lab.toml", "pyproject.toml", ".git")
+
+
+def traces_folder(explicit: str | Path | None, environ: Mapping[str, str], cwd: Path) -> Path:
+    """The folder of traces: `explicit`, else `REFLECT_TRACES`, else `traces/` of the nearest project, else of `cwd`.
+
+    Relative paths are taken from `cwd`. The folder need not exist yet.
+    """
+    named = explicit if explicit not in (None, "") else environ.get(ENVIRONMENT_NAME)
+    if named:
+        return (cwd / Path(named).expanduser()).resolve()
+    return ((project_root(cwd) or cwd) / "traces").resolve()
+
+
+def project_root(cwd: Path) -> Path | None:
+    """The nearest folder, upwards from `cwd`, that holds reflect-lab.toml, pyproject.toml or .git."""
+    here = cwd.resolve()
+    for folder in (here, *here.parents):
+        if any((folder / mark).exists() for mark in PROJECT_MARKS):
+            return folder
+    return None
+
+
+def process_file(folder: Path, kind: Literal["log", "spans"], now: datetime | None = None) -> Path:
+    """A new file's path for this process: no two calls give the same one. Nothing is created."""
+    day = (now or datetime.now(UTC)).strftime("%Y-%m-%d")
+    host = re.sub(r"[^A-Za-z0-9_.]+", "_", socket.gethostname())[:40] or "host"
+    return folder / kind / f"{day}-{host}-{os.getpid()}-{secrets.token_hex(4)}.jsonl"
