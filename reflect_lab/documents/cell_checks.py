@@ -106,7 +106,8 @@ def _add_named(out: Assembly, named: NamedCheck) -> None:
 
 def _add_facts(out: Assembly, texts: Sequence[str], requirements: tuple[str, ...], line: int) -> None:
     """Further facts; the first time, the facts check too. It covers what any of its blocks names."""
-    out.facts.extend(Fact(index=len(out.facts) + i, text=text) for i, text in enumerate(texts))
+    for text in texts:
+        out.facts.append(Fact(index=len(out.facts), text=text))
     for index, spec in enumerate(out.checks):
         if spec.kind == "facts":
             covered = tuple(dict.fromkeys((*spec.requirements, *requirements)))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _TEXT = "tag:yaml.org,2002:str"
+_MAX_DEPTH = 50
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def read_mapping(text: str, *, where: str, first_line: int = 1) -> dict[str, Ent
     import yaml
 
     try:
-        _refuse_aliases_and_tags(text, where, first_line)
+        _refuse_what_is_not_plain(text, where, first_line)
         loader = _loader()(text)
         root = loader.get_single_node()
         if root is None:
@@ -73,11 +74,15 @@ def _loader() -> type:
     return Loader
 
 
-def _refuse_aliases_and_tags(text: str, where: str, first_line: int) -> None:
+def _refuse_what_is_not_plain(text: str, where: str, first_line: int) -> None:
     import yaml
 
+    depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         line = event.start_mark.line + first_line if event.start_mark else first_line
+        if depth > _MAX_DEPTH:
+            raise WrongUse(f"{where}, line {line}: this YAML is nested too deeply")
         if isinstance(event, yaml.AliasEvent):
             raise WrongUse(f"{where}, line {line}: YAML aliases (*name) are not allowed; write the value again")
         tag = getattr(event, "tag", None)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_SHOWN = 12
+"""Options that a message lists at most."""
+
 
 def nearest(word: str, options: Iterable[str], *, cutoff: float = 0.6) -> str | None:
     """The option that `word` was most likely meant to be, or None. `cutoff` in 0..1: 1 asks for equality."""
@@ -19,7 +22,9 @@ def did_you_mean(word: str, options: Iterable[str]) -> str:
     near = nearest(word, known)
     if near is not None:
         return f"did you mean {near!r}?"
-    return f"known are {', '.join(known)}" if known else "none is known here"
+    if not known:
+        return "there is none here"
+    return f"known are {', '.join(known[:_SHOWN])}" + (", …" if len(known) > _SHOWN else "")
 
 
 def shown(value: object, limit: int = 60) -> str:
