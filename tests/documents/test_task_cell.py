@@ -329,7 +329,8 @@ def test_a_missing_variable_is_named_with_the_nearest_one() -> None:
 
 PIECES = st.sampled_from(
     ["---", "...", "- [ ] ", "* [x] R1: ", "1. [ ] ", "```python check", "```json schema", "```text facts", "~~~~",
-     "```", "````", "> ", "    ", "\t", "name: ", "checks:", "- text:", "{", "}", "[", "*a", "&a ", "!!set", "<<: ", "R1",
+     "```", "````", "> ", "    ", "\t",
+     "name: ", "checks:", "- text:", "{", "}", "[", "*a", "&a ", "!!set", "<<: ", "R1",
      "name=a", "\n", "\r\n", "\0", "\ufeff", "\ud800", "assert 1", "{{x}}", "<div>", "label", "setup", ": ", "? "]
 )  # fmt: skip
 
