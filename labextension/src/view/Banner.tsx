@@ -1,0 +1,145 @@
+/** How the run ended and why, with the numbers that caused it; while it runs, what it is doing. */
+import type { JSX } from 'preact';
+import type { Outcome, Run } from '../run/types';
+import { isNotRecorded } from '../run/parse';
+import { Icon, type IconName } from './Icon';
+import type { Actions, Live } from './state';
+import { Words } from './Text';
+import { cost, count, number, plural, seconds, stopTitle, TONE_WORDS, toneOf, totalTokens, type Tone } from './words';
+
+const TONE_ICONS: Record<Tone, IconName> = {
+  accepted: 'check',
+  escalated: 'person',
+  stopped: 'octagon',
+  cancelled: 'slash',
+  error: 'cross',
+  unknown: 'question',
+  running: 'running'
+};
+
+export function Banner({ run, live, actions }: { run: Run | null; live: Live | null; actions: Actions }): JSX.Element {
+  const tone = toneOf(run, live !== null);
+  return (
+    <header class={`rl-banner rl-tone-${tone}`} data-tone={tone}>
+      <span class="rl-disc">
+        <Icon name={TONE_ICONS[tone]} />
+      </span>
+      <div class="rl-banner-text">
+        <div class="rl-banner-top">
+          <h2 class="rl-title">{titleOf(run, live)}</h2>
+          <span class="rl-badge rl-badge-tone">{TONE_WORDS[tone]}</span>
+        </div>
+        {live === null && run !== null && run.outcome !== null && <Reason run={run} outcome={run.outcome} />}
+        {live !== null && <LiveLine live={live} actions={actions} />}
+        {run !== null && <Spent run={run} />}
+      </div>
+    </header>
+  );
+}
+
+function titleOf(run: Run | null, live: Live | null): string {
+  if (live !== null) {
+    return 'Running';
+  }
+  if (run === null) {
+    return 'No run yet';
+  }
+  if (run.outcome === null) {
+    return isNotRecorded(run, '/outcome') ? 'How this run ended was not recorded' : 'The record ends before the run did';
+  }
+  return stopTitle(run.outcome);
+}
+
+function Reason({ run, outcome }: { run: Run; outcome: Outcome }): JSX.Element {
+  const decision = run.rounds[run.rounds.length - 1]?.decision;
+  const numbers = decision?.action === 'stop' ? Object.entries(decision.numbers) : [];
+  return (
+    <>
+      {outcome.message !== '' && (
+        <p class="rl-message">
+          <Words text={outcome.message} />
+        </p>
+      )}
+      {outcome.error !== null && (
+        <p class="rl-message">
+          <span class="rl-label">{outcome.error.kind.replaceAll('_', ' ')}</span>{' '}
+          {outcome.error.message !== outcome.message && <Words text={outcome.error.message} />}
+        </p>
+      )}
+      {outcome.stop_reason === 'no_signal' && (
+        <p class="rl-message">
+          Add a requirement (<code>- [ ] …</code>) or a check, or run it with <code>--signal optional</code>.
+        </p>
+      )}
+      {numbers.length > 0 && (
+        <dl class="rl-numbers" aria-label="The numbers that caused the stop">
+          {numbers.map(([name, value]) => (
+            <div>
+              <dt>
+                <Words text={name.replaceAll('_', ' ')} />
+              </dt>
+              <dd>
+                <Words text={number(value)} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {run.review !== null && (
+        <p class="rl-message">
+          <Icon name="person" /> Decided by a person: <b>{run.review.action}</b>, <Words text={run.review.reviewer} />,{' '}
+          <Words text={run.review.time} /> <Words text={run.review.note} />
+        </p>
+      )}
+      {!outcome.recorded && (
+        <p class="rl-message rl-alarm">
+          <Icon name="warning" /> The record of this run is not whole: a recording failed.
+        </p>
+      )}
+    </>
+  );
+}
+
+function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Element {
+  return (
+    <div class="rl-live-line">
+      <p class="rl-message" role="status">
+        <Words text={live.step} />
+      </p>
+      {live.elapsed !== null && <span class="rl-quiet">{seconds(live.elapsed)}</span>}
+      {live.can_stop && actions.stop !== null ? (
+        <button type="button" class="rl-button rl-stop" onClick={actions.stop}>
+          <Icon name="stop" /> Stop
+        </button>
+      ) : (
+        <span class="rl-quiet">
+          <Icon name="info" /> <Words text={live.buttons_off_reason ?? 'Buttons are off here; interrupt the kernel.'} />
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Spent({ run }: { run: Run }): JSX.Element {
+  const { usage } = run;
+  const tokens = totalTokens(usage.input_tokens, usage.output_tokens);
+  const parts = [
+    plural(run.rounds.length, 'draft'),
+    plural(usage.calls, 'model call'),
+    tokens === null ? 'tokens unknown' : `${count(tokens)} tokens`,
+    seconds(usage.seconds),
+    cost(usage.cost, usage.currency)
+  ];
+  return (
+    <ul class="rl-facts" aria-label="Spent">
+      {parts.map(part => (
+        <li>{part}</li>
+      ))}
+      {run.name !== null && (
+        <li>
+          <Words text={run.name} />
+        </li>
+      )}
+    </ul>
+  );
+}

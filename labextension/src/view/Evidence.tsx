@@ -1,0 +1,171 @@
+/** What was found out about a draft, by whom, how grounded it is and where it ran. */
+import type { JSX } from 'preact';
+import type { Evidence as Piece, Finding, Run, Sandbox } from '../run/types';
+import { isNotRecorded } from '../run/parse';
+import { Icon, type IconName } from './Icon';
+import { placeWords } from './places';
+import { Block, Words } from './Text';
+import { FINDING_WORDS, number, plural, RANK_WORDS, seconds, STATUS_WORDS } from './words';
+
+const STATUS_ICONS: Record<string, IconName> = {
+  passed: 'check',
+  failed: 'cross',
+  error: 'warning',
+  denied: 'slash',
+  not_run: 'dash',
+  advisory: 'info'
+};
+
+/** Findings that passed are folded where there are more than this many. */
+const FEW = 6;
+
+export function EvidenceList({ run, at }: { run: Run; at: number }): JSX.Element {
+  const evidence = run.rounds[at]?.evidence ?? null;
+  return (
+    <section class="rl-evidence" aria-label="Evidence">
+      <div class="rl-section-head">
+        <h3>Evidence</h3>
+        <span class="rl-quiet">{evidence === null ? '' : summary(evidence)}</span>
+      </div>
+      {evidence === null && (
+        <p class="rl-empty">
+          {isNotRecorded(run, `/rounds/${at}/evidence`) ? 'Evidence was not recorded.' : 'No evidence was gathered yet.'}
+        </p>
+      )}
+      {evidence !== null && evidence.length === 0 && <p class="rl-empty">No check ran on this draft.</p>}
+      <ul class="rl-list">
+        {(evidence ?? []).map(piece => (
+          <EvidencePiece key={piece.source} piece={piece} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function summary(evidence: Piece[]): string {
+  const passed = evidence.filter(piece => piece.status === 'passed').length;
+  return `${passed} of ${plural(evidence.length, 'source')} passed`;
+}
+
+function EvidencePiece({ piece }: { piece: Piece }): JSX.Element {
+  const provenance = Object.entries(piece.provenance);
+  return (
+    <li class={`rl-piece rl-status-${piece.status}`}>
+      <div class="rl-piece-head">
+        <span class="rl-status">
+          <Icon name={STATUS_ICONS[piece.status] ?? 'question'} /> {STATUS_WORDS[piece.status] ?? piece.status}
+        </span>
+        <b class="rl-id">
+          <Words text={piece.source} />
+        </b>
+        <span class="rl-quiet">
+          {RANK_WORDS[piece.rank]}
+          {piece.gate && ', gate'}
+          {piece.executions > 1 && `, run ${piece.executions} times`}
+        </span>
+        {piece.requirements.map(id => (
+          <span class="rl-chip">
+            <Words text={id} />
+          </span>
+        ))}
+        <span class="rl-quiet rl-push">{piece.executions > 0 && seconds(piece.seconds)}</span>
+      </div>
+      {piece.sandbox !== null && <Where sandbox={piece.sandbox} isRun={piece.executions > 0} />}
+      <Findings findings={piece.findings} />
+      {piece.text !== '' && piece.findings.length === 0 && piece.text.length < 200 ? (
+        <p class="rl-report">
+          <Words text={piece.text} />
+        </p>
+      ) : (
+        <details class="rl-more">
+          <summary>Report{provenance.length > 0 && ' and provenance'}</summary>
+          {piece.text === '' ? <p class="rl-empty">The report is empty.</p> : <Block text={piece.text} />}
+          {provenance.length > 0 && (
+            <dl class="rl-pairs">
+              {provenance.map(([name, value]) => (
+                <div>
+                  <dt>
+                    <Words text={name} />
+                  </dt>
+                  <dd>
+                    <Words text={value} />
+                  </dd>
+                </div>
+              ))}
+            </dl>
+          )}
+        </details>
+      )}
+    </li>
+  );
+}
+
+function Where({ sandbox, isRun }: { sandbox: Sandbox; isRun: boolean }): JSX.Element {
+  const limits = Object.entries(sandbox.limits).map(([name, value]) => `${name.replaceAll('_', ' ')} ${number(value)}`);
+  return (
+    <p class="rl-where">
+      <span class="rl-label">Sandbox level {sandbox.level}</span> <Words text={sandbox.name} />
+      {limits.length > 0 && (
+        <span class="rl-quiet">
+          {' '}
+          (<Words text={limits.join(', ')} />)
+        </span>
+      )}
+      {isRun && sandbox.verdict_integrity === 'split' && ' · the verdict was made outside the code under test'}
+      {isRun && sandbox.verdict_integrity === 'in_process' && (
+        <span class="rl-warn">
+          {' · '}
+          <Icon name="warning" /> the asserts ran beside the code under test, which could have forged the verdict
+        </span>
+      )}
+    </p>
+  );
+}
+
+function Findings({ findings }: { findings: Finding[] }): JSX.Element | null {
+  if (findings.length === 0) {
+    return null;
+  }
+  const others = findings.filter(finding => finding.status !== 'passed');
+  const passed = findings.filter(finding => finding.status === 'passed');
+  if (findings.length <= FEW) {
+    return <FindingList findings={findings} />;
+  }
+  return (
+    <>
+      {others.length > 0 && <FindingList findings={others} />}
+      {passed.length > 0 && (
+        <details class="rl-more">
+          <summary>{plural(passed.length, 'finding')} passed</summary>
+          <FindingList findings={passed} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function FindingList({ findings }: { findings: Finding[] }): JSX.Element {
+  return (
+    <ul class="rl-findings">
+      {findings.map(finding => {
+        const place = placeWords(finding.location);
+        return (
+          <li class={`rl-status-${finding.status}`}>
+            <span class="rl-status">
+              <Icon name={STATUS_ICONS[finding.status] ?? 'question'} />
+              <span class="rl-aside">{FINDING_WORDS[finding.status] ?? finding.status}</span>
+            </span>
+            <span class="rl-finding">
+              <Words text={finding.id} class="rl-id" /> <Words text={finding.message} class="rl-mono" />{' '}
+              {place !== null && (
+                <span class="rl-quiet">
+                  <Words text={place} />
+                </span>
+              )}
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

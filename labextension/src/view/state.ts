@@ -1,0 +1,26 @@
+/** What the view shows and what it can ask of its host. Hosts fill this in; the view knows no host. */
+import type { Run } from '../run/types';
+
+/** A loop that is running now. `text` is what streamed of the present answer; `elapsed` is in seconds. */
+export interface Live {
+  step: string;
+  text: string;
+  elapsed: number | null;
+  can_stop: boolean;
+  buttons_off_reason: string | null;
+}
+
+export interface ViewState {
+  run: Run | null;
+  live: Live | null;
+  traces: string | null;
+  leftOut: string[];
+  /** Why there is nothing to show, in one sentence. */
+  problem: string | null;
+}
+
+export interface Actions {
+  stop: (() => void) | null;
+}
+
+export const EMPTY: ViewState = { run: null, live: null, traces: null, leftOut: [], problem: null };

@@ -1,0 +1,147 @@
+/** What the names of the record mean in plain words, and how its numbers are written. */
+import type { Draft, Evidence, Issue, Outcome, Run } from '../run/types';
+
+/** How the end of a run looks: each has its own words, icon and colour. */
+export type Tone = 'accepted' | 'escalated' | 'stopped' | 'cancelled' | 'error' | 'unknown' | 'running';
+
+export type StopReason = Outcome['stop_reason'];
+export type Status = Evidence['status'];
+export type Severity = Issue['severity'];
+
+export const STOP_TITLES: Record<StopReason, string> = {
+  pass: 'Accepted on the evidence shown',
+  unverified: 'Not verified: something that the task names was not checked',
+  invalid_critique: 'The critique could not be used',
+  repeated_failure: 'The same failure came back',
+  stalled: 'The revisions made no progress',
+  no_change: 'The revision changed nothing',
+  oscillating: 'The revision went back to an earlier draft',
+  no_signal: 'There is nothing to check the draft against',
+  budget: 'The next step is not in the budget',
+  denied: 'An action was refused',
+  cancelled: 'Cancelled',
+  error: 'Ended by an error'
+};
+
+export const DIMENSIONS: Record<string, string> = {
+  revisions: 'revisions',
+  model_calls: 'model calls',
+  critic_calls: 'critic calls',
+  total_tokens: 'tokens',
+  elapsed_s: 'seconds',
+  cost: 'cost',
+  tool_calls: 'tool calls'
+};
+
+export const STATUS_WORDS: Record<Status, string> = {
+  passed: 'passed',
+  failed: 'failed',
+  error: 'could not be checked (error)',
+  denied: 'refused',
+  not_run: 'not run'
+};
+
+export const FINDING_WORDS: Record<string, string> = { ...STATUS_WORDS, error: 'error', advisory: 'note' };
+
+export const RANK_WORDS: Record<Evidence['rank'], string> = {
+  deterministic: 'deterministic check',
+  executed: 'executed',
+  retrieval: 'retrieved',
+  human: 'by a person',
+  model: 'by a model'
+};
+
+export const MODE_WORDS: Record<Draft['mode'], string> = {
+  first: 'first draft',
+  patch: 'patch',
+  rewrite: 'rewrite',
+  fixed: 'fixed by a check',
+  edited: 'edited by a person'
+};
+
+export const VALIDITY_WORDS: Record<string, string> = {
+  refused: 'The critic refused to answer.',
+  truncated: 'The critique was cut off.',
+  invalid: 'The critique could not be read.',
+  contradictory: 'The critique contradicts itself: a low score and no issue.',
+  not_asked: 'The critic was not asked.'
+};
+
+export function toneOf(run: Run | null, isLive: boolean): Tone {
+  if (isLive || run === null) {
+    return 'running';
+  }
+  const { outcome } = run;
+  if (outcome === null) {
+    return 'unknown';
+  }
+  if (outcome.stop_reason === 'cancelled' || outcome.stop_reason === 'error') {
+    return outcome.stop_reason;
+  }
+  return outcome.status;
+}
+
+export const TONE_WORDS: Record<Tone, string> = {
+  accepted: 'accepted',
+  escalated: 'a person must decide',
+  stopped: 'stopped',
+  cancelled: 'cancelled',
+  error: 'error',
+  unknown: 'no end recorded',
+  running: 'running'
+};
+
+/** The title of the end: the reason in plain words, with the budget's dimension where it is one. */
+export function stopTitle(outcome: Outcome): string {
+  const title = STOP_TITLES[outcome.stop_reason] ?? `Stopped: ${outcome.stop_reason}`;
+  if (outcome.stop_reason === 'budget' && outcome.budget_dimension !== null) {
+    return `The budget of ${DIMENSIONS[outcome.budget_dimension] ?? outcome.budget_dimension} does not allow another step`;
+  }
+  return title;
+}
+
+const GROUPED = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
+const PRECISE = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 3 });
+
+export function count(value: number | null | undefined): string {
+  return typeof value === 'number' ? GROUPED.format(value) : 'unknown';
+}
+
+export function number(value: number | string | null): string {
+  if (value === null) {
+    return 'unknown';
+  }
+  return typeof value === 'number' ? PRECISE.format(value) : value;
+}
+
+export function score(value: number): string {
+  return value.toFixed(2);
+}
+
+export function seconds(value: number): string {
+  if (value < 0.1) {
+    return `${Math.round(value * 1000)} ms`;
+  }
+  if (value < 100) {
+    return `${value.toFixed(1)} s`;
+  }
+  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+}
+
+/** A cost in its currency, or "unpriced" where none is known: never 0 for unknown. */
+export function cost(value: number | null, currency: string | null): string {
+  if (value === null) {
+    return 'unpriced';
+  }
+  const digits = value !== 0 && Math.abs(value) < 0.01 ? 6 : 3;
+  return `${value.toFixed(digits)} ${currency ?? ''}`.trim();
+}
+
+export function plural(amount: number, one: string, many = `${one}s`): string {
+  return `${GROUPED.format(amount)} ${amount === 1 ? one : many}`;
+}
+
+/** Tokens in and out as one number; unknown as soon as one of them is. */
+export function totalTokens(input: number | null, output: number | null): number | null {
+  return input === null || output === null ? null : input + output;
+}
