@@ -130,6 +130,7 @@ class EmbeddedServer:
         self._deadline_s = deadline_s
         self._process: subprocess.Popen[bytes] | None = None
         self._starting = threading.Lock()
+        self._starter: threading.Event | None = None
 
     @property
     def is_running(self) -> bool:
@@ -147,11 +148,14 @@ class EmbeddedServer:
         """
         if self.is_running:
             return
+        abandoned = threading.Event()
         try:
-            await asyncio.to_thread(self._start)
+            await asyncio.to_thread(self._start, abandoned)
         except asyncio.CancelledError:
-            if self._process and not self.is_running:
-                self._process.kill()  # else the starting thread would wait out the deadline for nobody
+            abandoned.set()
+            # Else the starting thread would wait for nobody. A start that another caller waits for goes on.
+            if self._process and self._starter is abandoned and not self.is_running:
+                self._process.kill()
             raise
 
     async def stop(self) -> None:
@@ -171,16 +175,19 @@ class EmbeddedServer:
             process.kill()
             process.wait()
 
-    def _start(self) -> None:
+    def _start(self, abandoned: threading.Event) -> None:
         with self._starting:
-            if self.is_running:
+            if self.is_running or abandoned.is_set():
                 return
             file = model_file()
             if (why := why_missing()) or file is None:
                 raise NoModel(why or "the embedded model is not installed")
             self.close()  # what is left of one that died
             with tempfile.TemporaryFile() as log:
+                self._starter = abandoned
                 self._process = process = _spawn(log)
+                if abandoned.is_set():
+                    process.kill()
                 self.url = self._await_ready(process, file, log)
 
     def _await_ready(self, process: subprocess.Popen[bytes], file: Path, log: IO[bytes]) -> str:

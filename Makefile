@@ -1,0 +1,56 @@
+# Two commands: `make lab` opens the first notebook, `make test` runs every test. Both set everything up first.
+PYTHON ?= python3
+LAB_ARGS ?=
+PYTEST_ARGS ?=
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+pytest = pytest $(PYTEST_ARGS)
+
+.PHONY: setup lab test test-full test-unit test-cases test-embedded test-browser test-frontend lint pins clean
+
+setup:
+	@$(PYTHON) scripts/set_up.py
+
+lab: setup
+	@python scripts/lab.py $(LAB_ARGS)
+
+test: lint test-frontend browser
+	$(pytest) -m "not slow"
+
+test-full: lint test-frontend browser
+	$(pytest)
+
+# The layers, each runnable alone.
+test-unit: setup
+	$(pytest) -m "not slow and not browser and not embedded" --ignore=tests/cases
+
+test-cases: setup
+	$(pytest) -m "not slow" tests/cases
+
+test-embedded: setup
+	$(pytest) -m embedded
+
+test-browser: browser
+	$(pytest) -m browser
+
+test-frontend: setup
+	npm --prefix labextension test
+
+lint: setup
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	npm --prefix labextension run check
+
+.PHONY: browser
+browser: setup
+	@sh scripts/ensure_browser.sh
+
+# Writes constraints.txt anew from the newest releases that pyproject.toml allows.
+pins:
+	@$(PYTHON) scripts/pin.py
+
+# Removes all that set-up made. Traces stay.
+clean:
+	rm -rf .venv .setup labextension/node_modules labextension/lib reflect_lab/labextension reflect_lab/static

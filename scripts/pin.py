@@ -1,0 +1,28 @@
+"""Writes constraints.txt: the newest releases that pyproject.toml allows, resolved together in an empty environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from set_up import ROOT, all_requirements
+
+HEADER = """\
+# What set-up and CI install: one set of releases that resolves together (`make pins` writes this file).
+# Ranges, for people who depend on this package, are in pyproject.toml.
+"""
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        python = Path(folder) / "bin" / "python"
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *all_requirements()], check=True)
+        frozen = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+    (ROOT / "constraints.txt").write_text(HEADER + frozen)
+
+
+if __name__ == "__main__":
+    main()
