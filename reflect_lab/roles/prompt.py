@@ -9,7 +9,7 @@ from importlib.resources import files
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.run import PromptUse
 from reflect_lab.core.task import text_sha256
-from reflect_lab.documents.suggest import nearest
+from reflect_lab.documents.suggest import did_you_mean
 
 _RUBRIC_ITEM = re.compile(r"^\s*[-*+]\s+\[[ xX]\]\s+(.+?)\s*$", re.MULTILINE)
 
@@ -44,7 +44,7 @@ def shipped_critic(name: str, also: tuple[str, ...] = ()) -> Prompt:
     """A shipped critic prompt; `also` are further names worth suggesting. Raises WrongUse for an unknown name."""
     known = shipped_critics()
     if name not in known:
-        raise WrongUse(f"no critic is called {name!r}{nearest(name, (*known, *also))}")
+        raise WrongUse(f"there is no critic {name!r}; {did_you_mean(name, (*known, *also))}")
     return Prompt(name, _read(f"critic/{name}.md"))
 
 

@@ -1,0 +1,86 @@
+"""`reflect-lab run TASK.md`: one bounded loop on a task file."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.events import Event
+from reflect_lab.core.observer import Observer
+from reflect_lab.core.run import Run
+from reflect_lab.options import add_run_options, run_options
+
+EXIT_ACCEPTED, EXIT_ERROR, EXIT_WRONG_USE, EXIT_NOT_ACCEPTED = 0, 1, 2, 3
+
+
+class Latest(Observer):
+    """Keeps the newest state of a run, so that an interrupted one is not lost."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+
+    def on_event(self, run: Run, event: Event) -> None:
+        self.run = run
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK.md", help="the task file; - reads standard input")
+    parser.add_argument("--json", action="store_true", help="print the run document instead of a summary")
+    add_run_options(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the loop, prints the result, and answers with the exit code: 0 accepted, 3 escalated or stopped, 1 error."""
+    from reflect_lab.documents.task_cell import parse_cell
+
+    text, base = _read(arguments.task)
+    cell = parse_cell(text, where=arguments.task)
+    finished = asyncio.run(_reflect(cell, arguments, base))
+    if arguments.json:
+        from reflect_lab.documents.run_document import dump_run
+
+        print(json.dumps(dump_run(finished), ensure_ascii=True, allow_nan=False, indent=1))
+    else:
+        from reflect_lab.documents.render_text import run_text
+
+        print(run_text(finished))
+    assert finished.outcome is not None
+    if finished.outcome.stop_reason == "error":
+        if arguments.json:
+            print(f"reflect-lab: {finished.outcome.message}", file=sys.stderr)
+        return EXIT_ERROR
+    return EXIT_ACCEPTED if finished.outcome.status == "accepted" else EXIT_NOT_ACCEPTED
+
+
+async def _reflect(cell: object, arguments: argparse.Namespace, base: Path) -> Run:
+    from reflect_lab.session import Session
+
+    latest = Latest()
+    async with Session(traces=arguments.traces) as session:
+        running = asyncio.ensure_future(
+            session.reflect(cell, run_options(arguments), observers=[latest], base=base)  # type: ignore[arg-type]
+        )
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, running.cancel)
+        try:
+            return await running
+        except asyncio.CancelledError:
+            if latest.run is None or latest.run.outcome is None:
+                raise KeyboardInterrupt from None
+            return latest.run
+
+
+def _read(name: str) -> tuple[str, Path]:
+    if name == "-":
+        return sys.stdin.read(), Path.cwd()
+    path = Path(name)
+    try:
+        return path.read_text("utf-8-sig"), path.resolve().parent
+    except OSError as error:
+        raise WrongUse(f"the task file {name} can't be read: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise WrongUse(f"the task file {name} is not UTF-8 text") from None

@@ -1,0 +1,133 @@
+"""The options of a run: one list for the `%%reflect` magic and for `reflect-lab run`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.policy import Policy
+from reflect_lab.documents.front_matter import CellOptions
+from reflect_lab.documents.policy_file import apply_overrides, load_policy, read_policy
+from reflect_lab.documents.suggest import nearest
+
+SandboxChoice = Literal["auto", "process", "off"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What a user may say about one run; None where nothing was said. Budgets are in the unit of their name."""
+
+    model: str | None = None
+    critic: str | None = None
+    critic_model: str | None = None
+    policy: str | Mapping[str, object] | Policy | None = None
+    max_revisions: int | None = None
+    budget_tokens: int | None = None
+    budget_calls: int | None = None
+    budget_seconds: float | None = None
+    temperature: float | None = None
+    seed: int | None = None
+    reflection: Literal["on", "off"] | None = None
+    signal: Literal["required", "optional"] | None = None
+    sandbox: SandboxChoice | None = None
+    name: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def over(self, cell: CellOptions) -> RunOptions:
+        """These options with the cell's front matter where nothing was said here."""
+        return RunOptions(
+            model=self.model or cell.model,
+            critic=self.critic or cell.critic,
+            critic_model=self.critic_model or cell.critic_model,
+            policy=self.policy if self.policy is not None else cell.policy,
+            max_revisions=self.max_revisions,
+            budget_tokens=self.budget_tokens,
+            budget_calls=self.budget_calls,
+            budget_seconds=self.budget_seconds,
+            temperature=self.temperature,
+            seed=self.seed,
+            reflection=self.reflection or cell.reflection,
+            signal=self.signal,
+            sandbox=self.sandbox,
+            name=self.name or cell.name,
+            tags={**cell.tags, **self.tags},
+        )
+
+
+def resolve_policy(options: RunOptions, folder: Path) -> Policy:
+    """The policy of a run: named or given, with single limits and rules replaced. `folder` anchors a policy file."""
+    given = options.policy
+    if isinstance(given, Policy):
+        policy = given
+    elif isinstance(given, Mapping):
+        policy = load_policy(given)
+    else:
+        policy = read_policy(given or "standard", folder)
+    limits: dict[str, object] = {
+        "revisions": options.max_revisions,
+        "total_tokens": options.budget_tokens,
+        "model_calls": options.budget_calls,
+        "elapsed_s": options.budget_seconds,
+    }
+    return apply_overrides(policy, limits=limits, rules={"signal": options.signal}, reflection=options.reflection)
+
+
+class OptionParser(argparse.ArgumentParser):
+    """An argparse parser whose errors are WrongUse: one line that names the option and the nearest right one."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, allow_abbrev=False, **kwargs)
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongUse(f"{self.prog}: {message}")
+
+    def parse_all(self, words: list[str]) -> argparse.Namespace:
+        """The parsed words. Raises WrongUse for a word that is no option."""
+        known, unknown = self.parse_known_args(words)
+        if unknown:
+            options = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
+            wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
+            near = nearest(wrong.partition("=")[0], options)
+            hint = f"did you mean {near}?" if near else f"see {self.prog} --help"
+            raise WrongUse(f"{self.prog}: there is no option {wrong}; {hint}")
+        return known
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of a run; the few of the first help screen come first."""
+    add = parser.add_argument
+    add("--model", metavar="NAME", help="model to write with: NAME, NAME@ENDPOINT, local, scripted:FILE")
+    add("--critic", metavar="NAME", help="critic prompt: a shipped one, one made with %%%%critic, or a file")
+    add("--policy", metavar="NAME", help="policy: a shipped one, or a YAML file")
+    add("--max-revisions", type=int, metavar="N", help="revisions after the first draft (drafts = revisions + 1)")
+    add("--budget-tokens", type=int, metavar="N", help="tokens of all calls together")
+    more = parser.add_argument_group("more")
+    add = more.add_argument
+    add("--critic-model", metavar="NAME", help="another model for the critic")
+    add("--budget-calls", type=int, metavar="N", help="model calls")
+    add("--budget-seconds", type=float, metavar="S", help="seconds of active work")
+    add("--temperature", type=float, metavar="T", help="temperature of the generator")
+    add("--seed", type=int, metavar="N", help="seed of the model, where it keeps one")
+    add("--reflection", choices=["on", "off"], help="off: one draft, checked, never revised")
+    add("--signal", choices=["required", "optional"], help="optional: ask a critic although nothing checks it")
+    add("--sandbox", choices=["auto", "process", "off"], help="process: run code of a live model without isolation")
+    add("--name", metavar="NAME", help="name of the run in the traces")
+    add("--tag", action="append", default=[], metavar="KEY=VALUE", help="a tag of the run, may be repeated")
+    add("--traces", metavar="DIR", help="folder of the traces")
+
+
+def run_options(parsed: argparse.Namespace) -> RunOptions:
+    """The options that were parsed. Raises WrongUse for a tag without a value."""
+    names = RunOptions.__dataclass_fields__.keys() - {"tags"}
+    return RunOptions(tags=dict(map(_tag, parsed.tag)), **{name: getattr(parsed, name) for name in names})
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise WrongUse(f"--tag {text}: write key=value")
+    return key.strip(), value.strip()

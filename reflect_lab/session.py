@@ -1,0 +1,183 @@
+"""Composition: one object for a shell or process that joins endpoints, checks, critics, traces and the loop."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from reflect_lab.core.controller import has_critic
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.observer import Observer
+from reflect_lab.core.run import ModelUse, Run
+from reflect_lab.core.task import Task
+from reflect_lab.documents.front_matter import CellOptions
+from reflect_lab.documents.task_cell import Cell, parse_cell
+from reflect_lab.evidence.gather import Checks
+from reflect_lab.loop import Roles, run_loop
+from reflect_lab.models.endpoints import Endpoints
+from reflect_lab.options import RunOptions, resolve_policy
+from reflect_lab.roles.critic import Critic
+from reflect_lab.roles.generator import Generator
+from reflect_lab.roles.prompt import Prompt, generator_prompt, shipped_critic
+from reflect_lab.store.layout import traces_folder
+
+if TYPE_CHECKING:
+    from reflect_lab.core.chat import ChatClient
+    from reflect_lab.store.traces import Traces
+
+DEFAULT_CRITIC = "grounded"
+VERSIONED = ("reflect-lab", "openai", "duckdb", "opentelemetry-sdk", "genai-prices", "xllamacpp")
+
+
+@dataclass
+class Session:
+    """What lives as long as a shell or a process: model clients, critic prompts, the open trace files.
+
+    `traces` names the folder of the traces (see `traces_folder`); `cwd` anchors relative paths. Use it as an async
+    context manager, or call `close()`; the embedded model and the trace files are released then.
+    """
+
+    traces: str | Path | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    cwd: Path = field(default_factory=Path.cwd)
+    critics: dict[str, Prompt] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.endpoints = Endpoints(self.environ, self.cwd)
+        self._recordings: dict[Path, Recording] = {}
+
+    def folder(self, explicit: str | Path | None = None) -> Path:
+        """Where the traces go."""
+        return traces_folder(explicit or self.traces, self.environ, self.cwd)
+
+    def open_traces(self, explicit: str | Path | None = None) -> Traces:
+        """The traces for reading."""
+        from reflect_lab.store.traces import Traces
+
+        return Traces(self.folder(explicit))
+
+    async def reflect(
+        self,
+        task: Cell | Task | str,
+        options: RunOptions | None = None,
+        *,
+        observers: Sequence[Observer] = (),
+        traces: str | Path | None = None,
+        base: Path | None = None,
+    ) -> Run:
+        """Runs the bounded loop on a task and returns the finished run; raises WrongUse before anything is spent.
+
+        `base` anchors relative paths of the options (script, policy, critic file); it is the task file's folder.
+        """
+        cell = read_cell(task)
+        chosen = (options or RunOptions()).over(cell.options)
+        run, roles = await self.prepare(cell.task, chosen, base or self.cwd)
+        recording = self._recording(self.folder(traces))
+        return await run_loop(run, roles, [*recording.observers(), *observers])
+
+    async def prepare(self, task: Task, options: RunOptions, base: Path) -> tuple[Run, Roles]:
+        """The empty run and the roles that will perform it."""
+        policy = resolve_policy(options, base)
+        critic_prompt = self.critic_prompt(options.critic or DEFAULT_CRITIC, base)
+        prompt = generator_prompt()
+        client = await self.endpoints.client(options.model, role="generator", script_base=base)
+        generator = Generator(client, prompt, temperature=options.temperature, seed=options.seed)
+        run = Run(
+            run_id=new_run_id(),
+            task=task,
+            policy=policy,
+            models={"generator": _use(client)},
+            prompts={"generator": prompt.use, "critic": critic_prompt.use},
+            versions=versions(),
+            name=options.name or task.name,
+            tags=options.tags,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            salt=secrets.token_hex(8),
+        )
+        critic = None
+        if has_critic(run):
+            name = options.critic_model or options.model
+            critic_client = await self.endpoints.client(name, role="critic", script_base=base)
+            critic = Critic(critic_client, critic_prompt, seed=options.seed)
+            run = replace(run, models={**run.models, "critic": _use(critic_client)})
+        else:
+            run = replace(run, prompts={"generator": prompt.use})
+        checks = Checks(
+            task,
+            sandbox=options.sandbox or "auto",
+            code_is_trusted=not client.is_live,
+            scripted=getattr(client, "next_check", None),
+        )
+        return run, Roles(generator=generator, critic=critic, evidence=checks)
+
+    def critic_prompt(self, name: str, base: Path) -> Prompt:
+        """A critic prompt: one registered in this session, a shipped one, or a file. Raises WrongUse otherwise."""
+        if name in self.critics:
+            return self.critics[name]
+        path = base / name
+        if path.suffix in (".md", ".txt") or path.is_file():
+            try:
+                return Prompt(path.stem, path.read_text("utf-8-sig"))
+            except (OSError, UnicodeDecodeError) as error:
+                raise WrongUse(f"the critic file {name} can't be read: {error}") from None
+        return shipped_critic(name, tuple(self.critics))
+
+    def _recording(self, folder: Path) -> Recording:
+        if folder not in self._recordings:
+            self._recordings[folder] = Recording(folder, self.environ)
+        return self._recordings[folder]
+
+    async def close(self) -> None:
+        """Releases model clients, the embedded model's server and the trace files."""
+        recordings, self._recordings = self._recordings, {}
+        for recording in recordings.values():
+            recording.close()
+        await self.endpoints.close()
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def read_cell(task: Cell | Task | str) -> Cell:
+    """A task in any of the forms that a user may have it in."""
+    if isinstance(task, Cell):
+        return task
+    if isinstance(task, Task):
+        return Cell(task=task, options=CellOptions())
+    return parse_cell(task, where="task")
+
+
+def new_run_id() -> str:
+    """A ULID: 48 bits of milliseconds and 80 random bits in Crockford's base 32, so that ids sort by time."""
+    value = int(time.time() * 1000) << 80 | secrets.randbits(80)
+    alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+    return "".join(alphabet[value >> shift & 31] for shift in range(125, -1, -5))
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a run depends on; a package that is not installed is left out."""
+    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for name in VERSIONED:
+        try:
+            found[name.replace("-", "_")] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _use(client: ChatClient) -> ModelUse:
+    return ModelUse(requested=client.model, endpoint=client.endpoint)

@@ -1,0 +1,118 @@
+"""What counts as a quote, and where it is found."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reflect_lab.core.critique import RaisedIssue
+from reflect_lab.core.evidence import Evidence, Finding
+from reflect_lab.core.grounding import Grounded, Sources
+from reflect_lab.core.policy import Policy, Rules
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import Fact, Requirement, Task
+from reflect_lab.core.words import words
+
+TASK = Task(
+    text="Write a notice about the lift repair for 1,204,331 readers.",
+    requirements=(
+        Requirement(id="R1", text="states on which floor the lift is stuck"),
+        Requirement(id="R2", text="polite"),
+    ),
+    facts=(Fact(index=0, text="The order number is KET-7731"), Fact(index=1, text="It costs 12,04,331 rupees today")),
+)
+EVIDENCE = Evidence(
+    source="tests",
+    kind="custom",
+    rank="deterministic",
+    status="failed",
+    text="log\nmemory request exceeds the quota",
+    findings=(Finding(id="q", status="failed", message="memory request exceeds the quota"),),
+)
+
+
+def ground(
+    evidence: str, requirement: str | None = None, draft: str = "", policy: Policy | None = None
+) -> Grounded | str:
+    sources = Sources(TASK, Draft(index=0, text=draft), [EVIDENCE], policy or Policy())
+    return sources.ground(RaisedIssue(id="a", severity="blocking", evidence=evidence, requirement=requirement))
+
+
+@pytest.mark.parametrize(
+    ("quote", "kind", "source"),
+    [
+        ("it never says ON WHICH   FLOOR it is", "requirement", "R1"),
+        ("hardly polite here", "requirement", "R2"),
+        ("the lift repair is missing", "task", "task"),
+        ("for 1204331 readers", "task", "task"),
+        ("the order number is unknown", "fact", "fact:0"),
+        ("costs 1 204 331 rupees".replace(" 204 ", "\u202f204\u202f"), "fact", "fact:1"),
+        ("the memory request exceeds it", "evidence", "evidence:tests"),
+    ],
+)
+def test_a_quote_is_found_in_its_source_with_offsets_into_the_original(quote: str, kind: str, source: str) -> None:
+    found = ground(quote)
+    assert isinstance(found, Grounded) and (found.ground.kind, found.ground.source) == (kind, source)
+    texts = {"task": TASK.text, "evidence:tests": EVIDENCE.text}
+    texts |= {r.id: r.text for r in TASK.requirements} | {f"fact:{f.index}": f.text for f in TASK.facts}
+    assert found.ground.start is not None and found.ground.end is not None
+    shared = [w.text for w in words(texts[source][found.ground.start : found.ground.end])]
+    assert " ".join(shared) in " ".join(w.text for w in words(quote))
+
+
+@pytest.mark.parametrize(
+    "quote", ["", "R1", "the lift", "is on the", "order number", "log memory", "it feels weak overall"]
+)
+def test_too_little_is_no_quote(quote: str) -> None:
+    assert isinstance(ground(quote), str)
+
+
+def test_naming_a_requirement_is_a_ground_and_naming_another_is_none() -> None:
+    named = ground("I think so", requirement="R2")
+    assert isinstance(named, Grounded) and named.key == "R2"
+    assert isinstance(ground("I think so", requirement="R7"), str)
+
+
+def test_the_draft_counts_only_where_the_policy_allows_it() -> None:
+    quote, draft = "glows for many hours", "The lamp glows for many hours."
+    refused = ground(quote, draft=draft)
+    assert isinstance(refused, str) and "only the draft" in refused
+    allowed = ground(quote, draft=draft, policy=Policy(rules=Rules(draft_quotes="allow")))
+    assert isinstance(allowed, Grounded) and allowed.ground.kind == "draft"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1,204,331", ["1204331"]),
+        ("12,04,331", ["1204331"]),
+        ("1'204'331", ["1204331"]),
+        ("1.204.331", ["1204331"]),
+        ("7.351", ["7351"]),
+        ("2.50", ["2.5"]),
+        ("2.05", ["2.05"]),
+        ("0.125", ["0.125"]),
+        ("1,2,3", ["1", "2", "3"]),
+        ("KET-7731 R1", ["ket", "7731", "r1"]),
+        ("cafe\u0301", ["café"]),
+        ("没有列", ["没", "有", "列"]),
+    ],
+)
+def test_words_and_numbers_by_value(text: str, expected: list[str]) -> None:
+    assert [w.text for w in words(text)] == expected
+
+
+@given(st.text(max_size=60))
+def test_words_cover_their_text_in_order(text: str) -> None:
+    found = words(text)
+    assert all(a.end <= b.start for a, b in itertools.pairwise(found))
+    assert all(0 <= w.start < w.end <= len(text) for w in found)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+def test_grounding_never_fails_on_any_text(quote: str, draft: str) -> None:
+    found = ground(quote, draft=draft)
+    assert isinstance(found, Grounded) or found
