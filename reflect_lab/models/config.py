@@ -1,0 +1,148 @@
+"""The endpoints file: `reflect-lab.toml` of the nearest project root, then of the user's configuration folder."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from reflect_lab.core.errors import WrongUse
+
+FILE_NAME = "reflect-lab.toml"
+ROOT_MARKS = (FILE_NAME, "pyproject.toml", ".git")
+TOP_KEYS = ("default_model", "endpoints")
+ENDPOINT_KEYS = ("base_url", "api_key_env", "max_tokens", "timeout_s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointConfig:
+    """One named server. `api_key_env` is the environment variable that holds its key, None for a keyless server.
+
+    `max_tokens` are the output tokens asked for per call, `timeout_s` bounds one attempt; None: the defaults.
+    """
+
+    name: str
+    base_url: str
+    api_key_env: str | None = None
+    max_tokens: int | None = None
+    timeout_s: float | None = None
+    file: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelsConfig:
+    """What the files say together; the project's file wins over the user's."""
+
+    default_model: str | None = None
+    endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
+
+
+def project_root(folder: Path) -> Path | None:
+    """The nearest folder, from `folder` upwards, that holds `reflect-lab.toml`, `pyproject.toml` or `.git`."""
+    for place in (folder, *folder.parents):
+        if any((place / mark).exists() for mark in ROOT_MARKS):
+            return place
+    return None
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """The user's configuration folder for this package: XDG's, else `~/.config`."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return Path(environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")) / "reflect-lab"
+
+
+def load_config(folder: Path, environ: Mapping[str, str]) -> ModelsConfig:
+    """Read the files that there are. Raises WrongUse naming file and key when one can't be used."""
+    root = project_root(folder)
+    files = [config_folder(environ) / FILE_NAME, *([root / FILE_NAME] if root else [])]
+    default: str | None = None
+    endpoints: dict[str, EndpointConfig] = {}
+    for file in files:
+        if file.is_file():
+            config = read_config(file)
+            default = config.default_model or default
+            endpoints |= config.endpoints
+    return ModelsConfig(default_model=default, endpoints=endpoints)
+
+
+def read_config(file: Path) -> ModelsConfig:
+    """One file. Raises WrongUse."""
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise WrongUse(f"{file}: can't be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise WrongUse(f"{file}: not valid TOML: {error}") from None
+    _known(content, TOP_KEYS, f"{file}")
+    default = content.get("default_model")
+    if default is not None and (not isinstance(default, str) or not default):
+        raise WrongUse(f'{file}: `default_model` must be a name such as "NAME@ENDPOINT" or "local"')
+    tables = content.get("endpoints", {})
+    if not isinstance(tables, dict):
+        raise WrongUse(f"{file}: `endpoints` must hold tables such as [endpoints.NAME]")
+    return ModelsConfig(
+        default_model=default, endpoints={name: _endpoint(name, table, file) for name, table in tables.items()}
+    )
+
+
+def _endpoint(name: str, table: object, file: Path) -> EndpointConfig:
+    where = f"{file}: [endpoints.{name}]"
+    if not isinstance(table, dict):
+        raise WrongUse(f"{where} must be a table with a `base_url`")
+    if "api_key" in table:
+        raise WrongUse(f"{where}: keys don't belong in this file; name the variable that holds it: `api_key_env`")
+    _known(table, ENDPOINT_KEYS, where)
+    url, key_env = table.get("base_url"), table.get("api_key_env")
+    if not isinstance(url, str):
+        raise WrongUse(f'{where} needs a `base_url` such as "http://127.0.0.1:8000/v1"')
+    if key_env is not None and (not isinstance(key_env, str) or not key_env):
+        raise WrongUse(f"{where}: `api_key_env` must be the name of an environment variable")
+    return EndpointConfig(
+        name=name,
+        base_url=checked_url(url, where),
+        api_key_env=key_env,
+        max_tokens=_positive_int(table.get("max_tokens"), f"{where}: `max_tokens`"),
+        timeout_s=_positive(table.get("timeout_s"), f"{where}: `timeout_s`"),
+        file=str(file),
+    )
+
+
+def checked_url(url: str, where: str) -> str:
+    """`url` without a trailing slash. Raises WrongUse when it is no http(s) URL or holds credentials."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise WrongUse(f"{where}: the base URL must begin with http:// or https:// and name a host")
+    if parts.username or parts.password:
+        raise WrongUse(f"{where}: the base URL must not hold a user or password")
+    return url.rstrip("/")
+
+
+def _positive(value: object, where: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise WrongUse(f"{where} must be a positive number")
+    return float(value)
+
+
+def _positive_int(value: object, where: str) -> int | None:
+    if value is not None and not isinstance(value, int):
+        raise WrongUse(f"{where} must be a positive whole number")
+    number = _positive(value, where)
+    return None if number is None else int(number)
+
+
+def _known(table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
+    for key in table:
+        if key not in keys:
+            raise WrongUse(f"{where}: unknown key `{key}`{did_you_mean(key, keys)}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean …?` with the nearest known word, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean `{near[0]}`?" if near else ""
