@@ -62,7 +62,7 @@ class LogRecorder(Observer):
         finally:
             # Nothing left here means that the last event brought the outcome and the run's end is written.
             if self._attempts.pop(run.run_id, None) is not None:
-                self._write(run, "run_ended", {"outcome": None, "usage": None})
+                self._write(run, "run_ended", {"outcome": None, "usage": None, "notices": []})
 
     @contextmanager
     def around_call(self, run: Run, request: ChatRequest, model: str) -> Iterator[None]:
@@ -85,18 +85,23 @@ class LogRecorder(Observer):
         self._write(run, kind, document)
         if run.outcome is not None:
             self._attempts.pop(run.run_id, None)
-            self._write(run, "run_ended", {"outcome": asdict(run.outcome), "usage": asdict(run.usage)})
+            notices = [asdict(notice) for notice in run.notices]
+            end = {"outcome": asdict(run.outcome), "usage": asdict(run.usage), "notices": notices}
+            self._write(run, "run_ended", end)
 
     async def settle(self) -> None:
         await asyncio.to_thread(self._file.sync)
 
     def _ledger(self, run: Run, rows: tuple[LedgerRow, ...]) -> list[int]:
-        """The lines that hold these rows; a row that was not reported as it happened is written now."""
+        """The lines that hold these rows; a row that was not reported as it happened, or that is fuller now (the
+        text of a lost answer), is written now."""
         logged = self._attempts.setdefault(run.run_id, [])
         places = []
         for row in rows:
-            found = next((index for index, (written, _) in enumerate(logged) if written == row), None)
-            places.append(self._attempt(run, row) if found is None else logged.pop(found)[1])
+            found = next((place for written, place in logged if written == row), None)
+            places.append(self._attempt(run, row) if found is None else found)
+        told = {(row.call, row.attempt) for row in rows}
+        self._attempts[run.run_id] = [(row, place) for row, place in logged if (row.call, row.attempt) not in told]
         return places
 
     def _attempt(self, run: Run, row: LedgerRow) -> int:

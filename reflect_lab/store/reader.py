@@ -60,8 +60,7 @@ class _Open:
     events: list[Event] = field(default_factory=list)
     attempts: dict[int, LedgerRow] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    outcome: Mapping[str, Any] | None = None
-    is_ended: bool = False
+    end: Mapping[str, Any] | None = None
 
 
 def read_traces(folder: Path) -> tuple[StoredRun, ...]:
@@ -83,35 +82,36 @@ def log_files(folder: Path) -> list[Path]:
     return sorted((folder / layout.LOG_FOLDER).glob("*.jsonl"))
 
 
-def read_log(path: Path, start: int = 0) -> LogContent:
-    """The runs that begin at or after byte `start` of one log file."""
+def read_log(path: Path, start: int = 0, only: str | None = None) -> LogContent:
+    """The runs that begin at or after byte `start` of one log file; `only` one of them, where its id is given."""
     # The lock is looked at first: a process that ends meanwhile shows as running until the next look, never as
     # interrupted while it is still writing its last lines.
     is_live = locks.is_held(path)
     try:
-        return _read(path, start, is_live)
+        return _read(path, start, is_live, only=only)
     except lines.MissingContent:
         # Some large text stands before `start`: the same runs, read with all of the file.
-        return _read(path, 0, is_live, first_run_at=start)
+        return _read(path, 0, is_live, first_run_at=start, only=only)
 
 
-def _read(path: Path, start: int, is_live: bool, first_run_at: int = 0) -> LogContent:
+def _read(path: Path, start: int, is_live: bool, first_run_at: int = 0, only: str | None = None) -> LogContent:
     contents: dict[str, str] = {}
     runs: dict[str, _Open] = {}
     seen: set[int] = set()
     end = start
-    for offset, end, line in _lines(path, start):
+    for offset, line_end, line in _lines(path, start):
+        end = line_end
         if line is None or line["seq"] in seen:
             continue
         seen.add(line["seq"])
         if line["type"] == "content":
             contents[line["sha256"]] = line["text"]
         elif line["type"] == "run_started":
-            if offset >= first_run_at:
+            if offset >= first_run_at and only in (None, line["run"]):
                 _start(runs, offset, line, contents, is_strict=start > 0)
         elif (opened := runs.get(line["run"])) is not None:
             _take(opened, line, contents, is_strict=start > 0)
-    open_starts = [opened.start for opened in runs.values() if not opened.is_ended]
+    open_starts = [opened.start for opened in runs.values() if opened.end is None]
     return LogContent(
         runs=tuple(_stored(opened, path, is_live) for opened in runs.values()),
         resume=min(open_starts, default=end),
@@ -180,14 +180,16 @@ def _fold(opened: _Open, line: dict[str, Any], contents: Mapping[str, str]) -> N
 
     kind = line["type"]
     if kind == "run_ended":
-        opened.is_ended = True
-        opened.outcome = lines.decode(line["outcome"], contents)
+        opened.end = lines.decode({key: line[key] for key in ("outcome", "notices")}, contents)
     elif kind == "call_attempt":
         opened.attempts[line["seq"]] = _row(lines.decode(line["row"], contents))
     elif kind in EVENT_TYPES:
         fields = lines.decode({key: value for key, value in line.items() if key not in _HEAD}, contents)
         if "ledger" in fields:
-            fields["ledger"] = [opened.attempts.pop(seq) for seq in fields["ledger"]]
+            rows = [opened.attempts[seq] for seq in fields["ledger"]]
+            told = {(row.call, row.attempt) for row in rows}
+            opened.attempts = {s: r for s, r in opened.attempts.items() if (r.call, r.attempt) not in told}
+            fields["ledger"] = rows
         event = load_event({"type": EVENT_TYPES[kind], **fields})
         opened.run = after(opened.run, event)
         opened.events.append(event)
@@ -198,15 +200,15 @@ def _row(fields: Mapping[str, Any]) -> LedgerRow:
 
 
 def _stored(opened: _Open, path: Path, is_live: bool) -> StoredRun:
-    run = _with_open_attempts(opened.run, opened.attempts.values())
+    run = _with_open_attempts(_with_end(opened.run, opened.end), opened.attempts.values())
     if opened.problems:
         run = replace(run, notices=(*run.notices, *(Notice(kind="unreadable", message=p) for p in opened.problems)))
-    if run.outcome is not None and opened.outcome is not None and not opened.outcome["recorded"]:
-        run = replace(run, outcome=replace(run.outcome, recorded=False))
+        if run.outcome is not None:
+            run = replace(run, outcome=replace(run.outcome, recorded=False))
     status: RunStatus = "interrupted"
     if run.outcome is not None:
         status = run.outcome.status
-    elif is_live and not opened.is_ended:
+    elif is_live and opened.end is None:
         status = "running"
     return StoredRun(
         run=run,
@@ -214,9 +216,20 @@ def _stored(opened: _Open, path: Path, is_live: bool) -> StoredRun:
         events=tuple(opened.events),
         log_file=path,
         started_at=opened.time,
-        ended_at=opened.last if opened.is_ended else None,
+        ended_at=opened.last if opened.end is not None else None,
         problems=tuple(opened.problems),
     )
+
+
+def _with_end(run: Run, end: Mapping[str, Any] | None) -> Run:
+    """The run with what only the loop knew: notices of its own, and whether recordings failed."""
+    if end is None:
+        return run
+    said = tuple(Notice(**notice) for notice in end["notices"])
+    run = replace(run, notices=run.notices + tuple(notice for notice in said if notice not in run.notices))
+    if run.outcome is not None and end["outcome"] is not None and not end["outcome"]["recorded"]:
+        run = replace(run, outcome=replace(run.outcome, recorded=False))
+    return run
 
 
 def _with_open_attempts(run: Run, rows: Iterable[LedgerRow]) -> Run:

@@ -20,12 +20,14 @@ MAP = "MAP(VARCHAR, VARCHAR)"
 
 @dataclass(frozen=True)
 class Column:
-    """`content` names the column of a view whose text is stored once by its hash; the table holds the hash."""
+    """`is_content`: the text is stored once by its hash, which is what the table behind the view holds. `attribute` is
+    the span attribute that the column is filled from."""
 
     name: str
     type: str
     meaning: str
     is_content: bool = False
+    attribute: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ def _usage(of: str) -> tuple[Column, ...]:
         Column("cost", REAL, "in `currency`; NULL: unknown"),
         Column("currency", TEXT, "ISO 4217 code; NULL: cost unknown"),
     )
+
+
+def _attribute(name: str, kind: str, attribute: str, unit: str = "") -> Column:
+    return Column(name, kind, f"{unit}`{attribute}`", attribute=attribute)
 
 
 _RUN = Column("run_id", TEXT, "the run (ULID)")
@@ -260,26 +266,26 @@ SPANS = Relation(
         Column("trace_id", TEXT, "32 hex digits"),
         Column("span_id", TEXT, "16 hex digits"),
         Column("parent_span_id", TEXT, "NULL: a root; the parent itself may be missing (orphan)"),
-        Column("run_id", TEXT, "`reflect.run.id`"),
+        _attribute("run_id", TEXT, "reflect.run.id"),
         Column("name", TEXT, "span name"),
         Column("kind", TEXT, "`internal`, `server`, `client`, `producer` or `consumer`"),
         Column("started_at", TIME, "UTC"),
         Column("ended_at", TIME, "UTC"),
         Column("seconds", REAL, "seconds between the two"),
         Column("status", TEXT, "`unset`, `ok` or `error`"),
-        Column("error_type", TEXT, "`error.type`"),
-        Column("operation", TEXT, "`gen_ai.operation.name`"),
-        Column("role", TEXT, "`reflect.role`"),
-        Column("round", INT, "`reflect.round.index`"),
-        Column("draft_index", INT, "`reflect.draft.index`"),
-        Column("draft_sha256", TEXT, "`reflect.draft.sha256`"),
-        Column("model", TEXT, "`gen_ai.request.model`"),
-        Column("answered", TEXT, "`gen_ai.response.model`"),
-        Column("input_tokens", INT, "tokens: `gen_ai.usage.input_tokens`"),
-        Column("output_tokens", INT, "tokens: `gen_ai.usage.output_tokens`"),
-        Column("check_name", TEXT, "`reflect.check.name`"),
-        Column("check_status", TEXT, "`reflect.check.status`"),
-        Column("stop_reason", TEXT, "`reflect.stop.reason`"),
+        _attribute("error_type", TEXT, "error.type"),
+        _attribute("operation", TEXT, "gen_ai.operation.name"),
+        _attribute("role", TEXT, "reflect.role"),
+        _attribute("round", INT, "reflect.round.index"),
+        _attribute("draft_index", INT, "reflect.draft.index"),
+        _attribute("draft_sha256", TEXT, "reflect.draft.sha256"),
+        _attribute("model", TEXT, "gen_ai.request.model"),
+        _attribute("answered", TEXT, "gen_ai.response.model"),
+        _attribute("input_tokens", INT, "gen_ai.usage.input_tokens", "tokens: "),
+        _attribute("output_tokens", INT, "gen_ai.usage.output_tokens", "tokens: "),
+        _attribute("check_name", TEXT, "reflect.check.name"),
+        _attribute("check_status", TEXT, "reflect.check.status"),
+        _attribute("stop_reason", TEXT, "reflect.stop.reason"),
         Column("events", TEXT, "span events as JSON"),
         Column("links", TEXT, "links as JSON"),
         Column("span_file", TEXT, "file in the folder `spans`"),
