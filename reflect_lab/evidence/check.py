@@ -1,0 +1,112 @@
+"""What a check is: it looks at one draft and reports. `gather` makes evidence of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.evidence import Finding, Rank, Sandbox, Status
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec, Task
+from reflect_lab.documents.suggest import did_you_mean
+from reflect_lab.documents.suggest import shown as shown_option
+
+SandboxChoice = Literal["auto", "process", "off"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What one execution of a check found. `executions` is 0 where nothing ran (`not_run`); `gate` and `rank` are said
+    only where they differ from those of the spec and the check."""
+
+    status: Status
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    gate: bool | None = None
+    rank: Rank | None = None
+    sandbox: Sandbox | None = None
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    executions: int = 1
+
+
+class Check(Protocol):
+    """A source of evidence. `run` never blocks the event loop, and ends what it started when it is cancelled."""
+
+    rank: Rank
+
+    async def run(self, draft: Draft) -> Report: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What checks may know beside their own options: the task, and whether the draft's code may run."""
+
+    task: Task
+    sandbox: SandboxChoice = "auto"
+    code_is_trusted: bool = False
+
+
+Factory = Callable[[CheckSpec, Surroundings], Check]
+"""Makes a check from its spec; raises WrongUse when the options can't be used."""
+
+
+class Options:
+    """A check's options, read strictly: every wrong one is WrongUse that names the check and the option."""
+
+    def __init__(self, spec: CheckSpec, known: Iterable[str]) -> None:
+        self._name, self._options = spec.name, spec.options
+        options = tuple(known)
+        for key in spec.options:
+            if key not in options:
+                raise self.wrong(f"unknown option {shown_option(key)}; {did_you_mean(key, options)}")
+
+    def wrong(self, message: str) -> WrongUse:
+        return WrongUse(f"check {self._name}: {message}")
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._options.get(key, default)
+        if not isinstance(value, str):
+            raise self.wrong(f"{key} must be text, not {shown_option(value)}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts; a single text counts as a list of one."""
+        value = self._options.get(key, ())
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise self.wrong(f"{key} must be a text or a list of texts, not {shown_option(value)}")
+        return tuple(items)
+
+    def count(self, key: str) -> int | None:
+        value = self._options.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self.wrong(f"{key} must be a whole number, 0 or more, not {shown_option(value)}")
+        return value
+
+    def seconds(self, key: str, default: float) -> float:
+        value = self._options.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 600:
+            raise self.wrong(f"{key} must be seconds, over 0 and at most 600, not {shown_option(value)}")
+        return float(value)
+
+    def value(self, key: str) -> object:
+        if key not in self._options:
+            raise self.wrong(f"the option {key} is missing")
+        return self._options[key]
+
+
+def one_requirement(spec: CheckSpec) -> str | None:
+    """The requirement that a finding belongs to: the check's, where it names exactly one."""
+    return spec.requirements[0] if len(spec.requirements) == 1 else None
+
+
+def status_of(findings: Iterable[Finding]) -> Status:
+    """A check's status by its findings: a failure outweighs an error, an error a pass."""
+    statuses = {finding.status for finding in findings}
+    if "failed" in statuses:
+        return "failed"
+    return "error" if "error" in statuses else "passed"

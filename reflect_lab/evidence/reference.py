@@ -1,0 +1,101 @@
+"""The `reference` check: the draft equals a given answer; JSON by value, anything else by normalised lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from decimal import Decimal
+
+from reflect_lab.core.evidence import Finding, Location, Rank
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.wording import report, shown
+
+
+class ReferenceCheck:
+    """Options: `text`, the answer itself, and `language`, which says what it is written in. Not a gate."""
+
+    rank: Rank = "deterministic"
+
+    def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
+        options = Options(spec, ("text", "language"))
+        self._reference = options.text("text")
+        if not self._reference.strip():
+            raise options.wrong("the reference is empty")
+        self._requirement = one_requirement(spec)
+
+    async def run(self, draft: Draft) -> Report:
+        return await asyncio.to_thread(self._compare, draft.text)
+
+    def _compare(self, text: str) -> Report:
+        difference, location = difference_between(text, self._reference)
+        finding = Finding(
+            id="reference",
+            status="failed" if difference else "passed",
+            message=difference or "equal to the reference",
+            requirement=self._requirement,
+            location=location,
+        )
+        summary = "not equal to the reference" if difference else "equal to the reference"
+        return Report(status=status_of([finding]), text=report(summary, [finding]), findings=(finding,))
+
+
+def difference_between(text: str, reference: str) -> tuple[str | None, Location | None]:
+    """How a text differs from the reference, in words, and where; None where they are equal."""
+    wanted = _parsed(reference)
+    if wanted is not None:
+        actual = _parsed(text)
+        if actual is None:
+            return "the reference is JSON, the draft is not", None
+        path = _first_difference(actual[0], wanted[0], "$")
+        return (
+            (f"differs from the reference at {shown(path)}", Location(kind="path", value=path))
+            if path
+            else (None, None)
+        )
+    ours, theirs = normalised_lines(text), normalised_lines(reference)
+    for (number, line), (_, wanted_line) in zip(ours, theirs, strict=False):
+        if line != wanted_line:
+            return "a line differs from the reference", Location(kind="line", value=str(number))
+    if len(ours) != len(theirs):
+        return f"has {len(ours)} lines, the reference has {len(theirs)}", None
+    return None, None
+
+
+def normalised_lines(text: str) -> list[tuple[int, str]]:
+    """The lines that hold something, without trailing whitespace, with their numbers from 1."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return [(number, line.rstrip()) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _parsed(text: str) -> tuple[object] | None:
+    try:
+        return (json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse),)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _first_difference(one: object, other: object, path: str) -> str | None:
+    """The path of the first difference of two JSON values; numbers by value, objects without order."""
+    todo = [(one, other, path)]
+    while todo:
+        left, right, at = todo.pop()
+        if type(left) is not type(right):
+            return at
+        if isinstance(left, dict) and isinstance(right, dict):
+            odd = [key for key in (*left, *right) if key not in left or key not in right]
+            if odd:
+                return f"{at}.{odd[0]}"
+            todo += [(left[key], right[key], f"{at}.{key}") for key in reversed(list(right))]
+        elif isinstance(left, list) and isinstance(right, list):
+            if len(left) != len(right):
+                return at
+            todo += [(a, b, f"{at}[{n}]") for n, (a, b) in reversed(list(enumerate(zip(left, right, strict=True))))]
+        elif left != right:
+            return at
+    return None

@@ -1,0 +1,25 @@
+"""Which kinds of checks there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from reflect_lab.evidence.check import Factory
+from reflect_lab.evidence.facts import FactsCheck
+from reflect_lab.evidence.python import PythonCheck, PythonSyntaxCheck
+from reflect_lab.evidence.reference import ReferenceCheck
+from reflect_lab.evidence.schema import SchemaCheck
+from reflect_lab.evidence.text import TextCheck
+
+BUILT_IN: Mapping[str, Factory] = MappingProxyType(
+    {
+        "facts": FactsCheck,
+        "json_schema": SchemaCheck,
+        "python": PythonCheck,
+        "python_syntax": PythonSyntaxCheck,
+        "reference": ReferenceCheck,
+        "text": TextCheck,
+    }
+)
+"""By the `kind` of a check's spec."""

@@ -1,0 +1,262 @@
+"""Runs a program of ours on hostile input in a process with limits, and ends all that it began.
+
+    we -- control pipe --> warden (reaps and kills by descent) --> program (limits, own session)
+    we <-- status pipe --- warden        we -- job pipe --> program        we <-- result and output pipes -- program
+
+The program gets its job as JSON on standard input and answers with JSON lines on a descriptor of its own; a line
+without this run's nonce is no answer. Nothing here waits for the end of a pipe that somebody else may hold open.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import selectors
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from reflect_lab.evidence.sandbox import warden
+from reflect_lab.evidence.sandbox.caged import Caged, End, read_answers, with_report
+from reflect_lab.evidence.sandbox.limits import Limits
+from reflect_lab.evidence.sandbox.surroundings import environment, kill_marked, remove_folder
+
+_ANSWER_BYTES = 1 << 20
+_GRACE_S = 0.25
+
+
+class StopSwitch:
+    """Ends a caged run from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._read, self._write = os.pipe()
+        self._is_open = True
+
+    def fileno(self) -> int:
+        return self._read
+
+    def stop(self) -> None:
+        with self._lock:
+            if self._is_open:
+                os.write(self._write, b"x")
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                os.close(self._read)
+                os.close(self._write)
+
+
+async def run(program: Path, job: Mapping[str, object], limits: Limits) -> Caged:
+    """Runs `program` on `job` without blocking the event loop. When the caller is cancelled, all processes are ended
+    before the cancellation goes on."""
+    switch = StopSwitch()
+    work = asyncio.get_running_loop().run_in_executor(None, partial(run_blocking, program, job, limits, switch))
+    work.add_done_callback(lambda _: switch.close())
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        switch.stop()
+        await asyncio.wait({work}, timeout=2 * warden._KILL_S)
+        if work.done() and not work.cancelled():
+            work.exception()  # the run is over and nobody wants its answer
+        raise
+
+
+def run_blocking(program: Path, job: Mapping[str, object], limits: Limits, switch: StopSwitch | None = None) -> Caged:
+    """As `run`, for threads. Never raises for anything that the program or the machine does: see `Caged.end`."""
+    started = time.monotonic()
+    home = tempfile.mkdtemp(prefix="reflect-lab-")
+    try:
+        with ExitStack() as stack:
+            session = _Session(program, job, limits, switch, home, started, stack)
+            return session.run()
+    except OSError as error:
+        return Caged(end="not_started", problem=f"{type(error).__name__}: {error}", seconds=time.monotonic() - started)
+    finally:
+        remove_folder(home)
+
+
+@dataclass
+class _Stream:
+    """A pipe that is read as it comes, of which only the first `cap` bytes are kept."""
+
+    descriptor: int
+    cap: int
+    kept: bytearray = field(default_factory=bytearray)
+    size: int = 0
+    is_open: bool = True
+
+    def read(self) -> None:
+        try:
+            chunk = os.read(self.descriptor, 1 << 16)
+        except BlockingIOError:
+            return
+        self.is_open = bool(chunk)
+        self.size += len(chunk)
+        self.kept += chunk[: max(0, self.cap - len(self.kept))]
+
+
+class _Session:
+    """One caged run: its pipes, its warden, its deadline."""
+
+    def __init__(
+        self,
+        program: Path,
+        job: Mapping[str, object],
+        limits: Limits,
+        switch: StopSwitch | None,
+        home: str,
+        started: float,
+        stack: ExitStack,
+    ) -> None:
+        self._limits, self._switch, self._started = limits, switch, started
+        self._nonce, self._status_nonce, self._marker = (secrets.token_hex(16) for _ in range(3))
+        self._open: set[int] = set()
+        job_read, self._job_write = self._pipe(stack)
+        result_read, result_write = self._pipe(stack)
+        status_read, status_write = self._pipe(stack)
+        output_read, output_write = self._pipe(stack)
+        self._result = _Stream(result_read, _ANSWER_BYTES)
+        self._status = _Stream(status_read, 4096)
+        self._output = _Stream(output_read, limits.output_bytes)
+        self._job = memoryview(json.dumps({**job, "nonce": self._nonce}).encode())
+        ends = (job_read, result_write, status_write)
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            self._command(program, ends),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=output_write,
+            stderr=output_write,
+            pass_fds=ends,
+            cwd=home,
+            env=environment(home, self._marker),
+            start_new_session=True,
+        )
+        stack.callback(self._end_warden)
+        assert self._process.stdin is not None
+        self._control: IO[bytes] = self._process.stdin
+        for descriptor in (*ends, output_write):
+            self._close(descriptor)
+
+    def _pipe(self, stack: ExitStack) -> tuple[int, int]:
+        ends = os.pipe()
+        self._open.update(ends)
+        for descriptor in ends:
+            stack.callback(self._close, descriptor)
+        return ends
+
+    def _close(self, descriptor: int) -> None:
+        if descriptor in self._open:
+            self._open.discard(descriptor)
+            os.close(descriptor)
+
+    def _command(self, program: Path, ends: tuple[int, int, int]) -> list[str]:
+        limits = self._limits
+        numbers = {
+            "cpu_s": limits.cpu_s,
+            "memory_bytes": limits.memory_bytes,
+            "file_bytes": limits.file_bytes,
+            "open_files": limits.open_files,
+            "processes": limits.processes,
+        }
+        # As -I, but PYTHONHASHSEED is obeyed (-I ignores every PYTHON* variable); ours are the only ones there.
+        python = [sys.executable, "-s", "-P"]
+        return [
+            *python, "-S", warden.__file__, *map(str, ends), *(f"{key}={value}" for key, value in numbers.items()),
+            "--", *python, str(program), str(ends[1]),
+        ]  # fmt: skip
+
+    def run(self) -> Caged:
+        with suppress(BrokenPipeError):
+            self._control.write(f"{self._status_nonce}\n".encode())
+        end = self._attend(self._started + self._limits.wall_s, until_report=True)
+        if end is not None:
+            self._control.close()
+            self._attend(time.monotonic() + _GRACE_S, until_report=True)
+        if b"\n" not in self._status.kept:
+            # The warden is stopped or gone: what it would have done is done from here.
+            warden.kill_below(self._process.pid)
+            self._process.kill()
+            kill_marked(self._marker)
+        self._attend(time.monotonic() + _GRACE_S, until_report=False)
+        return self._conclude(end)
+
+    def _attend(self, deadline: float, *, until_report: bool) -> End | None:
+        """Moves data until the warden has reported (or all pipes have ended), or something must end the run."""
+        streams = (self._result, self._status, self._output)
+        with selectors.DefaultSelector() as selector:
+            for stream in streams:
+                os.set_blocking(stream.descriptor, False)
+                if stream.is_open:
+                    selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+            if until_report and self._job:
+                os.set_blocking(self._job_write, False)
+                selector.register(self._job_write, selectors.EVENT_WRITE, None)
+            if until_report and self._switch is not None:
+                selector.register(self._switch.fileno(), selectors.EVENT_READ, None)
+            while True:
+                if until_report and (b"\n" in self._status.kept or not self._status.is_open):
+                    return None
+                if not until_report and not any(stream.is_open for stream in streams):
+                    return None
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return "timeout"
+                for key, _ in selector.select(left):
+                    if isinstance(key.data, _Stream):
+                        key.data.read()
+                        if not key.data.is_open:
+                            selector.unregister(key.fd)
+                    elif key.fd == self._job_write:
+                        if not self._send_job():
+                            selector.unregister(key.fd)
+                            self._close(self._job_write)
+                    else:
+                        return "stopped"
+                if until_report and self._output.size > self._limits.flood_bytes:
+                    return "flood"
+
+    def _send_job(self) -> bool:
+        """Writes what the pipe takes; False when the whole job is sent or nobody reads it any more."""
+        try:
+            sent = os.write(self._job_write, self._job[: 1 << 16])
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            sent = len(self._job)
+        self._job = self._job[sent:]
+        return bool(self._job)
+
+    def _conclude(self, end: End | None) -> Caged:
+        answers, malformed = read_answers(bytes(self._result.kept), self._nonce, self._result.size > _ANSWER_BYTES)
+        report = bytes(self._status.kept).decode("utf-8", "replace").partition("\n")[0].split(" ")
+        common = Caged(
+            end=end or "lost",
+            answers=answers,
+            malformed=malformed,
+            output=bytes(self._output.kept).decode("utf-8", "replace"),
+            is_output_cut=self._output.size > len(self._output.kept),
+            seconds=time.monotonic() - self._started,
+        )
+        return with_report(common, report[1:] if report[0] == self._status_nonce else [])
+
+    def _end_warden(self) -> None:
+        self._control.close()
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

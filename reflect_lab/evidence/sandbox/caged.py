@@ -1,0 +1,69 @@
+"""What became of a caged program: how it ended, what it answered, what it printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+End = Literal["exited", "signal", "timeout", "flood", "processes", "stopped", "not_started", "lost"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caged:
+    """What became of a caged program.
+
+    `code` is its exit code, negative for a signal, None where it never ended by itself. `answers` are its JSON lines;
+    `malformed` says why they can't be trusted to be whole. `output` is what it printed, capped. Times are in seconds.
+    """
+
+    end: End
+    code: int | None = None
+    answers: tuple[Mapping[str, object], ...] = ()
+    malformed: str | None = None
+    output: str = ""
+    is_output_cut: bool = False
+    problem: str | None = None
+    seconds: float = 0.0
+    cpu_s: float = 0.0
+    peak_rss_bytes: int = 0
+    left_behind: int = 0
+
+    @property
+    def is_environments_fault(self) -> bool:
+        """Whether this says nothing about the draft: nothing started, or we lost or stopped it."""
+        return self.end in ("not_started", "lost", "stopped")
+
+
+def with_report(caged: Caged, report: list[str]) -> Caged:
+    """`caged` with what the warden reported: how it ended, code, CPU seconds, peak memory in KiB, processes left."""
+    if report[:1] == ["not_started"]:
+        return replace(caged, end="not_started", problem=" ".join(report[1:]))
+    if len(report) != 5:
+        return replace(caged, problem="the process that watches over the check was lost")
+    how, code = report[0], int(report[1])
+    ended = replace(caged, cpu_s=float(report[2]), peak_rss_bytes=int(report[3]) * 1024, left_behind=int(report[4]))
+    if caged.end != "lost":
+        return ended
+    if how == "processes":
+        return replace(ended, end="processes")
+    return replace(ended, end="signal" if code < 0 else "exited", code=code)
+
+
+def read_answers(data: bytes, nonce: str, is_cut: bool = False) -> tuple[tuple[Mapping[str, object], ...], str | None]:
+    """The program's JSON lines, and why they are not to be trusted, if so. Total: any bytes have an answer."""
+    answers: list[Mapping[str, object]] = []
+    if is_cut:
+        return (), "the answer is too long"
+    for line in data.split(b"\n"):
+        if not line:
+            continue
+        try:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
+            return tuple(answers), "an answer is not JSON"
+        if not isinstance(answer, dict) or answer.pop("nonce", None) != nonce:
+            return tuple(answers), "an answer does not carry this run's mark"
+        answers.append(answer)
+    return tuple(answers), None

@@ -1,0 +1,199 @@
+"""The warden: a small process between us and a caged one. It sets the limits, waits, and ends all that was begun.
+
+It runs as a script (`python -S -P warden.py …`) and uses the standard library only. As the sub-reaper of everything
+below it, it is the parent of every orphan, so a daemon cannot leave: it is killed by descent, not by group. It watches
+its standard input, which only the process that started it holds open: at its end (also when that process dies) all is
+killed. Its one line of report goes to a descriptor that the caged process never has.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import time
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
+_WATCH_S = 0.25
+_KILL_S = 2.0
+
+
+def descendants(root: int) -> list[int]:
+    """The processes below `root`, by /proc; zombies are left out. Empty where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        entries = os.listdir("/proc")
+    except OSError:
+        return []
+    for entry in entries:
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", "rb") as stat:
+                state, parent = stat.read().rpartition(b")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue  # it ended while we looked
+        if state not in b"ZX":
+            children.setdefault(int(parent), []).append(int(entry))
+    found: list[int] = []
+    queue = [root]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def send(pid: int, number: int) -> None:
+    """A signal to a process that may be gone, or may have become another user's."""
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def kill_below(root: int, patience_s: float = _KILL_S) -> int:
+    """Kills everything below `root`; returns how many processes were there at first.
+
+    All are stopped before any is killed, so that a fork bomb can't outrun the list.
+    """
+    first = -1
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        below = descendants(root)
+        first = len(below) if first < 0 else first
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in below:
+                send(pid, number)
+        _reap()
+        if not below:
+            break
+        time.sleep(0.002)  # a killed process needs a moment to leave the list
+    return max(first, 0)
+
+
+def _kill_group(leader: int) -> None:
+    """Where there is no /proc to find descendants in, the child's own group is what can be ended."""
+    try:
+        os.killpg(leader, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _reap() -> dict[int, tuple[int, float, int]]:
+    """Collects the children that ended: by process id the wait status, CPU seconds and peak memory in KiB."""
+    ended: dict[int, tuple[int, float, int]] = {}
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid == 0:
+            return ended
+        ended[pid] = (status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _user_threads() -> int:
+    """How many threads the user runs now: RLIMIT_NPROC counts them all, not only ours."""
+    user, total = os.getuid(), 0
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        try:
+            if entry.isdigit() and os.stat(f"/proc/{entry}").st_uid == user:
+                total += len(os.listdir(f"/proc/{entry}/task"))
+        except OSError:
+            continue  # it ended while we looked
+    return total
+
+
+def _become(limits: dict[str, int], descriptors: dict[str, int], command: list[str]) -> None:
+    """In the forked child: own session, limits, descriptors; then the command. Never returns normally."""
+    import resource
+
+    os.setsid()
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    wanted = {
+        resource.RLIMIT_CPU: limits["cpu_s"],
+        resource.RLIMIT_AS: limits["memory_bytes"],
+        resource.RLIMIT_FSIZE: limits["file_bytes"],
+        resource.RLIMIT_NOFILE: limits["open_files"],
+        resource.RLIMIT_CORE: 0,
+    }
+    if os.getuid() != 0:  # root is not bound by it; the warden counts processes for everybody
+        wanted[resource.RLIMIT_NPROC] = _user_threads() + 4 * limits["processes"]
+    for which, value in wanted.items():
+        _, hard = resource.getrlimit(which)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        # One second between the soft and the hard limit of CPU time: the first says why (SIGXCPU), the second insists.
+        over = 1 if which == resource.RLIMIT_CPU and (hard == resource.RLIM_INFINITY or value < hard) else 0
+        resource.setrlimit(which, (value, value + over))
+    os.dup2(descriptors["job"], 0)
+    os.set_inheritable(descriptors["result"], True)
+    os.execv(command[0], command)
+
+
+def _start(limits: dict[str, int], descriptors: dict[str, int], command: list[str], nonce: str) -> int:
+    child = os.fork()
+    if child:
+        return child
+    try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _become(limits, descriptors, command)
+    except BaseException as error:
+        os.write(descriptors["status"], f"{nonce} not_started {type(error).__name__}:{error}\n".encode())
+    os._exit(126)
+
+
+def _watch(child: int, wake: int, processes: int) -> tuple[str, tuple[int, float, int]]:
+    """Waits until the child ends, we are told to stop, or too many processes are there; says which."""
+    while True:
+        ready, _, _ = select.select([0, wake], [], [], _WATCH_S)
+        if wake in ready:
+            os.read(wake, 512)
+        ended = _reap()
+        if child in ended:
+            return "ended", ended[child]
+        if 0 in ready:
+            return "stopped", (0, 0.0, 0)
+        if len(descendants(os.getpid())) > processes:
+            return "processes", (0, 0.0, 0)
+
+
+def main(arguments: list[str]) -> None:
+    """`warden.py JOB RESULT STATUS key=value… -- COMMAND…`; the report's nonce is the first line of standard input."""
+    split = arguments.index("--")
+    descriptors = dict(zip(("job", "result", "status"), map(int, arguments[:3]), strict=True))
+    limits = {key: int(value) for key, _, value in (a.partition("=") for a in arguments[3:split])}
+    nonce = os.read(0, 64).decode().strip()
+    for descriptor in descriptors.values():
+        os.set_inheritable(descriptor, False)
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(_PR_SET_DUMPABLE, 0)  # other processes of this user can't look into our memory and descriptors
+    wake, waker = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    child = _start(limits, descriptors, arguments[split + 1 :], nonce)
+    for name in ("job", "result"):
+        os.close(descriptors[name])
+    how, (status, cpu_s, rss_kib) = _watch(child, wake, limits["processes"])
+    left = kill_below(os.getpid())
+    if sys.platform != "linux":
+        _kill_group(child)
+    code = os.waitstatus_to_exitcode(status)
+    os.write(descriptors["status"], f"{nonce} {how} {code} {cpu_s:.3f} {rss_kib} {left}\n".encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

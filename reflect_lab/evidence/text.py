@@ -1,0 +1,107 @@
+"""The `text` check: patterns that a draft must or must not match, and its length in words. It is not a gate."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+from reflect_lab.core.evidence import Finding, Location, Rank
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.sandbox import cage, runner
+from reflect_lab.evidence.sandbox.caged import Caged
+from reflect_lab.evidence.sandbox.limits import Limits
+from reflect_lab.evidence.wording import counted, report, shown
+
+_SEARCH = Limits(wall_s=5.0, cpu_s=5)
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
+
+
+class TextCheck:
+    """Options: `must`, `must_not` (regular expressions, searched), `min_words`, `max_words`.
+
+    The searching happens in a process that can be ended: a pattern may take exponential time on some text.
+    """
+
+    rank: Rank = "deterministic"
+
+    def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
+        options = Options(spec, ("must", "must_not", "min_words", "max_words"))
+        self._requirement = one_requirement(spec)
+        self._must, self._must_not = options.texts("must"), options.texts("must_not")
+        self._min, self._max = options.count("min_words"), options.count("max_words")
+        if self._min is not None and self._max is not None and self._min > self._max:
+            raise options.wrong(f"min_words ({self._min}) is over max_words ({self._max})")
+        if not spec.options:
+            raise options.wrong("nothing to check; give must, must_not, min_words or max_words")
+        for pattern in (*self._must, *self._must_not):
+            try:
+                re.compile(pattern)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise options.wrong(f"{shown(pattern)} is no regular expression: {error}") from None
+
+    async def run(self, draft: Draft) -> Report:
+        findings = [*await self._patterns(draft.text), *self._lengths(draft.text)]
+        failed = sum(f.status == "failed" for f in findings)
+        summary = f"{counted(failed, 'text rule')} of {len(findings)} broken" if failed else "all text rules are kept"
+        return Report(status=status_of(findings), text=report(summary, findings), findings=tuple(findings))
+
+    async def _patterns(self, text: str) -> list[Finding]:
+        patterns = [*self._must, *self._must_not]
+        if not patterns:
+            return []
+        caged = await cage.run(Path(runner.__file__), {"mode": "search", "patterns": patterns, "text": text}, _SEARCH)
+        spans = {a.get("pattern"): a.get("span") for a in caged.answers if "pattern" in a}
+        names = [f"must:{n}" for n in range(1, len(self._must) + 1)]
+        names += [f"must_not:{n}" for n in range(1, len(self._must_not) + 1)]
+        return [
+            self._unknown(name, pattern, caged)
+            if number not in spans or caged.malformed
+            else self._pattern(name, pattern, spans[number], text)
+            for number, (name, pattern) in enumerate(zip(names, patterns, strict=True))
+        ]
+
+    def _pattern(self, name: str, pattern: str, span: object, text: str) -> Finding:
+        is_wanted = name.startswith("must:")
+        location = None
+        if isinstance(span, list) and not is_wanted:
+            location = Location(kind="line", value=str(text.count("\n", 0, span[0]) + 1))
+        message = f"must match {shown(pattern)}" if is_wanted else f"must not match {shown(pattern)}"
+        is_kept = (span is not None) == is_wanted
+        return self._finding(name, is_kept, message, location)
+
+    def _unknown(self, name: str, pattern: str, caged: Caged) -> Finding:
+        why = f"no answer within {_SEARCH.wall_s:g} s" if caged.end == "timeout" else "the search ended without answer"
+        return Finding(
+            id=name, status="error", message=f"{shown(pattern)}: {why}", requirement=self._requirement
+        )  # fmt: skip
+
+    def _lengths(self, text: str) -> list[Finding]:
+        length = count_words(text)
+        findings = []
+        if self._min is not None:
+            message = f"{counted(length, 'word')}, at least {self._min:,} are needed"
+            findings.append(self._finding("min_words", length >= self._min, message))
+        if self._max is not None:
+            message = f"{counted(length, 'word')}, at most {self._max:,} are allowed"
+            findings.append(self._finding("max_words", length <= self._max, message))
+        return findings
+
+    def _finding(self, name: str, is_kept: bool, message: str, location: Location | None = None) -> Finding:
+        return Finding(
+            id=name,
+            status="passed" if is_kept else "failed",
+            message=message,
+            requirement=self._requirement,
+            location=location,
+        )
+
+
+def count_words(text: str) -> int:
+    """Words as people count them: runs between spaces that hold a letter or digit; each CJK character is one."""
+    total = 0
+    for run in _CJK.sub(" x ", text).split():
+        total += any(unicodedata.category(c)[0] in "LN" for c in run)
+    return total
