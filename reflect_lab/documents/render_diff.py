@@ -41,7 +41,10 @@ def diff_rows(old: str, new: str, hunks: tuple[Hunk, ...], context: int = CONTEX
         yield from _side("old", before, hunk.old_start, hunk.old_end, hunk.old_marks)
         yield from _side("new", after, hunk.new_start, hunk.new_end, hunk.new_marks)
         at = hunk.new_end
-    yield from _unchanged(after[at:], context if hunks else 0, 0)
+    rest = after[at:]
+    if rest and rest[-1] == "":
+        rest.pop()  # what follows the final line feed is no line
+    yield from _unchanged(rest, context if hunks else 0, 0)
 
 
 def _unchanged(lines: list[str], head: int, tail: int) -> Iterator[Row]:

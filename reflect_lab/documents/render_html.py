@@ -55,6 +55,12 @@ def _block(text: str, limit: int) -> str:
     return f'<pre class="{NO_MATH}" dir="auto" style="{_PRE}">{escape(visible(text[:limit]))}{cut}</pre>'
 
 
+def _list(items: Sequence[str]) -> str:
+    """A list of ready-made HTML items; nothing where there are none."""
+    style = "margin:2px 0 6px"
+    return f'<ul style="{style}">' + "".join(f"<li>{item}</li>" for item in items) + "</ul>" if items else ""
+
+
 def _more(shown: int, total: int, what: str) -> str:
     return (
         f'<div style="{_QUIET}">… {words.count(total - shown, what)} more, not shown here</div>'
@@ -176,18 +182,18 @@ def _evidence_list(run: Run, position: int, caps: Caps) -> str:
         none = "none" if evidence == () else words.missing(run, f"/rounds/{position}/evidence", "not gathered")
         return f"<div>Evidence: {none}</div>"
     shown = "".join(_evidence(e, caps) for e in evidence[: caps.entries])
-    return f"<div>Evidence</div>{shown}{_more(caps.entries, len(evidence), 'piece')}"
+    return f"<div><strong>Evidence</strong></div>{shown}{_more(caps.entries, len(evidence), 'piece')}"
 
 
 def _evidence(evidence: Evidence, caps: Caps) -> str:
     mark = {"passed": "✓", "failed": "✗"}.get(evidence.status, "○")
     head = f"{mark} {_text(evidence.source, caps.line)}: {escape(', '.join(words.evidence_words(evidence)))}"
     failed = [f for f in evidence.findings if f.status != "passed"]
-    items = "".join(
-        f"<li>{_text(f.id, caps.line)} {words.STATUSES[f.status]}: {_text(f.message, caps.line)}</li>"
+    items = [
+        f"{_text(f.id, caps.line)} {words.STATUSES[f.status]}: {_text(f.message, caps.line)}"
         for f in failed[: caps.entries]
-    )
-    body = (f"<ul>{items}</ul>" if items else "") + _more(caps.entries, len(failed), "finding")
+    ]
+    body = _list(items) + _more(caps.entries, len(failed), "finding")
     body += _block(evidence.text, caps.text) if evidence.text else ""
     return _details(head, body, is_open=evidence.status != "passed") if body else f"<div>{head}</div>"
 
@@ -200,13 +206,14 @@ def _issues(run: Run, position: int, caps: Caps) -> str:
     if critique.validity != "ok":
         body = f"<div>{words.VALIDITIES[critique.validity]} {_text(critique.problem or '', caps.line)}</div>"
     if critique.issues:
-        kept = "".join(f"<li>{_issue(i, caps)}</li>" for i in critique.issues[: caps.entries])
-        body += f"<div>Issues</div><ul>{kept}</ul>{_more(caps.entries, len(critique.issues), 'issue')}"
+        body += "<div><strong>Issues</strong></div>" + _list([_issue(i, caps) for i in critique.issues[: caps.entries]])
+        body += _more(caps.entries, len(critique.issues), "issue")
     elif critique.validity == "ok":
         body += "<div>Issues: none found</div>"
     if critique.discarded:
-        lost = "".join(f"<li>{_discarded(i, caps)}</li>" for i in critique.discarded[: caps.entries])
-        body += f"<div>Discarded</div><ul>{lost}</ul>{_more(caps.entries, len(critique.discarded), 'issue')}"
+        lost = [_discarded(i, caps) for i in critique.discarded[: caps.entries]]
+        body += f"<div><strong>Discarded</strong></div>{_list(lost)}"
+        body += _more(caps.entries, len(critique.discarded), "issue")
     return body
 
 
@@ -242,19 +249,20 @@ def _task(run: Run, caps: Caps) -> str:
         ("Facts", [f.text for f in task.facts]),
         ("Checks", [c.name for c in task.checks]),
     ):
-        items = "".join(f"<li>{_text(line, caps.line)}</li>" for line in lines[: caps.entries])
-        body += f"<div>{title}</div><ul>{items}</ul>{_more(caps.entries, len(lines), 'line')}" if items else ""
+        if lines:
+            shown = _list([_text(line, caps.line) for line in lines[: caps.entries]])
+            body += f"<div><strong>{title}</strong></div>{shown}{_more(caps.entries, len(lines), 'line')}"
     return _details("Task", body)
 
 
 def _usage(run: Run, caps: Caps) -> str:
-    roles = "".join(f"<li>{role}: {escape(words.spent(usage))}</li>" for role, usage in words.roles_spent(run))
-    models = "".join(
-        f"<li>{_text(role, 60)}: {_text(used.requested, caps.line)}, "
-        f"answered by {_text(used.answered or 'unknown', caps.line)}</li>"
+    roles = [f"{role}: {escape(words.spent(usage))}" for role, usage in words.roles_spent(run)]
+    models = [
+        f"{_text(role, 60)}: {_text(used.requested, caps.line)}, "
+        f"answered by {_text(used.answered or 'unknown', caps.line)}"
         for role, used in list(run.models.items())[: caps.entries]
-    )
-    return _details("Usage", f"<div>In all: {escape(words.spent(run.usage))}</div><ul>{roles}</ul><ul>{models}</ul>")
+    ]
+    return _details("Usage", f"<div>In all: {escape(words.spent(run.usage))}</div>{_list(roles)}{_list(models)}")
 
 
 def _footer(run: Run, traces: str | None, left_out: Sequence[str]) -> str:
