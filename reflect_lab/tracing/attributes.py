@@ -1,0 +1,131 @@
+"""Every attribute name that spans of this package carry, in one place.
+
+`gen_ai.*`, `error.type` and `server.*` follow the OpenTelemetry semantic conventions for generative AI (the names of
+v1.41 and of the standalone repository's v0.1 agree on these). `openinference.span.kind` gives wrappers an icon in
+tools that read OpenInference. All else is ours and starts with `reflect.`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Span names: few and fixed, numbers are attributes.
+SPAN_RUN: Final = "invoke_workflow reflect"
+SPAN_ROUND: Final = "reflect.round"
+SPAN_GENERATE: Final = "reflect.generate"
+SPAN_EVIDENCE: Final = "reflect.evidence"
+SPAN_CRITIQUE: Final = "reflect.critique"
+SPAN_DECIDE: Final = "reflect.decide"
+
+# OpenTelemetry, generative AI
+OPERATION_NAME: Final = "gen_ai.operation.name"
+PROVIDER_NAME: Final = "gen_ai.provider.name"
+WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+AGENT_NAME: Final = "gen_ai.agent.name"
+CONVERSATION_ID: Final = "gen_ai.conversation.id"
+PROMPT_NAME: Final = "gen_ai.prompt.name"
+PROMPT_VERSION: Final = "gen_ai.prompt.version"
+OUTPUT_TYPE: Final = "gen_ai.output.type"
+REQUEST_MODEL: Final = "gen_ai.request.model"
+REQUEST_MAX_TOKENS: Final = "gen_ai.request.max_tokens"
+REQUEST_TEMPERATURE: Final = "gen_ai.request.temperature"
+REQUEST_SEED: Final = "gen_ai.request.seed"
+RESPONSE_MODEL: Final = "gen_ai.response.model"
+RESPONSE_FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
+INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+CACHED_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+REASONING_TOKENS: Final = "gen_ai.usage.reasoning.output_tokens"
+TOOL_NAME: Final = "gen_ai.tool.name"
+TOOL_TYPE: Final = "gen_ai.tool.type"
+INPUT_MESSAGES: Final = "gen_ai.input.messages"
+OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+
+# OpenTelemetry, general
+ERROR_TYPE: Final = "error.type"
+SERVER_ADDRESS: Final = "server.address"
+SERVER_PORT: Final = "server.port"
+
+# OpenInference
+OPENINFERENCE_KIND: Final = "openinference.span.kind"
+
+# The run, at its start
+RUN_ID: Final = "reflect.run.id"
+RUN_NAME: Final = "reflect.run.name"
+SCHEMA_VERSION: Final = "reflect.schema.version"
+TASK_SHA256: Final = "reflect.task.sha256"
+PRESET: Final = "reflect.preset.name"
+POLICY_PROFILE: Final = "reflect.policy.profile"
+POLICY_SHA256: Final = "reflect.policy.sha256"
+BUDGET_PREFIX: Final = "reflect.budget."
+"""Followed by the policy's key: `reflect.budget.total_tokens`."""
+
+# The run, at its end
+OUTCOME: Final = "reflect.outcome"
+STOP_REASON: Final = "reflect.stop.reason"
+STOP_BUDGET_DIMENSION: Final = "reflect.stop.budget_dimension"
+ROUNDS: Final = "reflect.rounds"
+SELECTED_DRAFT: Final = "reflect.selected_draft"
+OPEN_BLOCKING: Final = "reflect.open_issues.blocking"
+USAGE_PREFIX: Final = "reflect.usage."
+"""Roll-ups over the run, followed by a field of Usage: `reflect.usage.input_tokens`."""
+
+# Below the run
+ROLE: Final = "reflect.role"
+ROUND_INDEX: Final = "reflect.round.index"
+STEP_CUT: Final = "reflect.step.cut"
+"""`cancelled` or `deadline` where a step was cut off; neither is an error of the span."""
+DRAFT_INDEX: Final = "reflect.draft.index"
+DRAFT_SHA256: Final = "reflect.draft.sha256"
+DRAFT_PARENT: Final = "reflect.draft.parent"
+DRAFT_MODE: Final = "reflect.draft.mode"
+DRAFT_CHARS: Final = "reflect.draft.chars"
+DRAFT_TRUNCATED: Final = "reflect.draft.truncated"
+FEEDBACK_MODE: Final = "reflect.feedback.mode"
+FEEDBACK_SENT: Final = "reflect.feedback.sent"
+FEEDBACK_WITHHELD: Final = "reflect.feedback.withheld"
+EVIDENCE_CHECKS: Final = "reflect.evidence.checks"
+EVIDENCE_FAILED: Final = "reflect.evidence.failed"
+CHECK_NAME: Final = "reflect.check.name"
+CHECK_STATUS: Final = "reflect.check.status"
+CHECK_KIND: Final = "reflect.check.kind"
+CHECK_RANK: Final = "reflect.check.rank"
+CHECK_GATE: Final = "reflect.check.gate"
+CHECK_FINDINGS: Final = "reflect.check.findings"
+CHECK_FAILED_FINDINGS: Final = "reflect.check.findings.failed"
+CHECK_EXECUTIONS: Final = "reflect.check.executions"
+EVIDENCE_SHA256: Final = "reflect.evidence.sha256"
+SANDBOX_LEVEL: Final = "reflect.sandbox.level"
+SANDBOX_NAME: Final = "reflect.sandbox.name"
+SANDBOX_ABI: Final = "reflect.sandbox.abi"
+VERDICT_INTEGRITY: Final = "reflect.sandbox.verdict_integrity"
+CRITIQUE_VALIDITY: Final = "reflect.critique.validity"
+CRITIQUE_SCORE: Final = "reflect.critique.score"
+CRITIQUE_SCORE_KIND: Final = "reflect.critique.score_kind"
+CRITIQUE_REPAIRS: Final = "reflect.critique.repairs"
+ISSUES_PREFIX: Final = "reflect.critique.issues."
+"""Followed by `total`, a severity, or `discarded`."""
+ISSUES: Final = "reflect.issues"
+"""The issues as JSON; their words only where content is captured, else hashes."""
+DECISION_ACTION: Final = "reflect.decision.action"
+DECISION_REASON: Final = "reflect.decision.reason"
+DECISION_BUDGET_DIMENSION: Final = "reflect.decision.budget_dimension"
+DECISION_MESSAGE: Final = "reflect.decision.message"
+DECISION_NUMBER_PREFIX: Final = "reflect.decision.number."
+"""Followed by the name of a number that caused the decision."""
+CALL_INDEX: Final = "reflect.call.index"
+RESERVED_TOKENS: Final = "reflect.call.reserved_tokens"
+EVENT_ATTEMPT: Final = "reflect.attempt"
+"""Name of the span event of one HTTP attempt."""
+ATTEMPT_INDEX: Final = "reflect.attempt.index"
+ATTEMPT_STATUS: Final = "reflect.attempt.status"
+ATTEMPT_SECONDS: Final = "reflect.attempt.seconds"
+
+# Links
+LINK_TYPE: Final = "reflect.link.type"
+LINK_ISSUE_IDS: Final = "reflect.issue.ids"
+"""Ids of the issues that were sent; hashes where content is not captured."""
+ADDRESSES_CRITIQUE: Final = "addresses_critique"
+ADDRESSES_EVIDENCE: Final = "addresses_evidence"
+SELECTED: Final = "selected_draft"
