@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -56,6 +56,15 @@ class Embedded(Protocol):
 
     async def start(self) -> None: ...
 
+    async def stop(self) -> None: ...
+
+
+def installed_model() -> Embedded | None:
+    """The embedded model's server, not started yet; None where the model is not installed."""
+    from reflect_lab.models.embedded import EmbeddedServer, is_installed
+
+    return EmbeddedServer() if is_installed() else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
@@ -71,14 +80,18 @@ class _Target:
 class Endpoints:
     """The models within reach of one shell or process, and what their servers refused so far.
 
-    `embedded` is None where the embedded model is not installed; whoever made it stops it. `cwd` is where the
-    search for `reflect-lab.toml` begins. The files are read anew for each client, so an edit takes effect at once.
+    `embedded` gives the embedded model's server, or None where it is not installed; it is asked when first needed, and
+    `close` stops the server. `cwd` is where the search for `reflect-lab.toml` begins. The files are read anew for each
+    client, so an edit takes effect at once.
     """
 
-    def __init__(self, environ: Mapping[str, str], cwd: Path, embedded: Embedded | None = None) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], cwd: Path, embedded: Callable[[], Embedded | None] = installed_model
+    ) -> None:
         self._environ = environ
         self._cwd = cwd
-        self._embedded = embedded
+        self._find_embedded = embedded
+        self._embedded: Embedded | None = None
         self._refused: RefusedParams | None = None
         self._prices: Prices | None = None
         self._clients: list[ChatClient] = []
@@ -101,17 +114,24 @@ class Endpoints:
         return client
 
     async def close(self) -> None:
-        """Close the connections of all clients made here. The embedded model goes on running."""
+        """Close the connections of all clients made here, and stop the embedded model's server."""
         clients, self._clients = self._clients, []
         for client in clients:
             await client.close()
+        server, self._embedded = self._embedded, None
+        if server:
+            await server.stop()
 
     def secrets(self) -> tuple[Secret, ...]:
         """The keys that are in reach, for whoever redacts logs and documents."""
         names = {"OPENAI_API_KEY"}
         names |= {e.api_key_env for e in self._config().endpoints.values() if e.api_key_env}
         found = tuple(Secret(self._environ[n], n) for n in sorted(names) if self._environ.get(n))
-        return (*found, Secret(self._embedded.api_key, "local")) if self._embedded else found
+        return (*found, Secret(self._embedded.api_key, LOCAL)) if self._embedded else found
+
+    def _local_model(self) -> Embedded | None:
+        self._embedded = self._embedded or self._find_embedded()
+        return self._embedded
 
     def _config(self) -> ModelsConfig:
         return load_config(self._cwd, self._environ)
@@ -126,9 +146,9 @@ class Endpoints:
         if self._has_env_endpoint():
             raise WrongUse(
                 "OPENAI_API_KEY is set, but no model is named: add `--model NAME` or set OPENAI_MODEL"
-                + (" (or `--model local` for the embedded model)" if self._embedded else "")
+                + (" (or `--model local` for the embedded model)" if self._local_model() else "")
             )
-        if self._embedded:
+        if self._local_model():
             return LOCAL
         raise NoModel(NO_MODEL.format(problem="No model is named and none is configured."))
 

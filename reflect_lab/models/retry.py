@@ -179,7 +179,7 @@ async def perform(
     """One logical call: attempts until one is answered. Raises ModelFailed when it fails for good.
 
     `attempt` raises AttemptFailed; any other exception is our own fault and ends as `internal`. `hooks.attempt` is
-    called once per attempt, also when the task is cancelled within one.
+    called once per attempt, also when the task is cancelled within one. `redact` takes known keys out of messages.
     """
     started = clock.now()
     tally, number = Tally(), 0
@@ -191,6 +191,7 @@ async def perform(
         if isinstance(end, ChatReply):
             hooks.attempt(replace(row, cost_uncertain=progress.is_cut))
             return end
+        end = replace(end, message=redact(end.message))
         left = seconds_left(request)
         step = next_try(
             end,
@@ -199,9 +200,9 @@ async def perform(
             chance=clock.chance(),
             seconds_left=None if left is None else left - (clock.now() - started),
         )
-        hooks.attempt(_failed_row(row, progress, end, step, redact))
+        hooks.attempt(_failed_row(row, progress, end, step))
         if isinstance(step, GiveUp):
-            raise ModelFailed(step.kind, redact(step.message))
+            raise ModelFailed(step.kind, step.message)
         tally = step.tally
         if step.wait > 0:
             await clock.sleep(step.wait)
@@ -274,11 +275,9 @@ def _broken_row(row: LedgerRow, progress: Progress, status: LedgerStatus, error:
     return replace(row, status=status, error=error, text="".join(progress.text) or None, cost_uncertain=True)
 
 
-def _failed_row(
-    row: LedgerRow, progress: Progress, fault: Fault, step: TryAgain | GiveUp, redact: Callable[[str], str]
-) -> LedgerRow:
+def _failed_row(row: LedgerRow, progress: Progress, fault: Fault, step: TryAgain | GiveUp) -> LedgerRow:
     status: LedgerStatus = "retried"
     if isinstance(step, GiveUp):
         status = "refused" if step.kind == "provider_refused" else "failed"
-    row = replace(row, status=status, error=redact(fault.message), text="".join(progress.text) or None)
+    row = replace(row, status=status, error=fault.message, text="".join(progress.text) or None)
     return replace(row, cost_uncertain=not fault.is_free and row.output_tokens is None)

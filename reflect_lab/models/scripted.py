@@ -84,6 +84,10 @@ class ScriptedClient:
         """UTF-8 bytes of all messages / 3, rounded up."""
         return script_estimate(messages)
 
+    def next_check(self, name: str) -> CheckLine | None:
+        """The script's next report of a check, as `Script.next_check`."""
+        return self.script.next_check(name)
+
     async def complete(self, request: ChatRequest, hooks: CallHooks) -> ChatReply:
         """Play the next line of the request's role. Raises ModelFailed as a server's client does."""
 
