@@ -12,6 +12,7 @@ export interface Model {
 }
 
 function liveOf(value: unknown): Live | null {
+  // The dictionary was made by the Python half of this widget.
   return typeof value === 'object' && value !== null ? (value as Live) : null;
 }
 
@@ -26,6 +27,27 @@ function stateOf(model: Model): ViewState {
   } catch (error) {
     return { ...EMPTY, problem: error instanceof Error ? error.message : String(error) };
   }
+}
+
+interface Delta {
+  type: 'text';
+  delta: string;
+  seq: number;
+}
+
+function isDelta(message: unknown): message is Delta {
+  const { type, delta, seq } = (message ?? {}) as Record<string, unknown>;
+  return type === 'text' && typeof delta === 'string' && typeof seq === 'number';
+}
+
+/** The live state with one more piece of streamed text; null when the message adds nothing. */
+export function withDelta(live: Live, message: unknown): Live | null {
+  if (!isDelta(message) || message.seq <= live.seq) {
+    return null;
+  }
+  // A view that opened late has missed pieces: say so until the whole text comes again.
+  const gap = message.seq > live.seq + 1 ? '…' : '';
+  return { ...live, text: live.text + gap + message.delta, seq: message.seq };
 }
 
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
@@ -44,9 +66,10 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     state = stateOf(model);
     drawSoon();
   };
-  const onMessage = (message: { type?: unknown; delta?: unknown }): void => {
-    if (message?.type === 'text' && typeof message.delta === 'string' && state.live !== null) {
-      state = { ...state, live: { ...state.live, text: state.live.text + message.delta } };
+  const onMessage = (message: unknown): void => {
+    const live = state.live === null ? null : withDelta(state.live, message);
+    if (live !== null) {
+      state = { ...state, live };
       drawSoon();
     }
   };

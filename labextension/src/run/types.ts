@@ -1,4 +1,4 @@
-/* Generated from the Python dataclasses by scripts/generate_types.py: change those, then run `npm run generate`. */
+/* Generated from the Python dataclasses by scripts/generate_types.py: never edit; `npm run generate`. */
 
 /**
  * The whole record of one loop on one task.

@@ -1,10 +1,11 @@
 /** How the run ended and why, with the numbers that caused it; while it runs, what it is doing. */
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import type { Outcome, Run } from '../run/types';
 import { isNotRecorded } from '../run/parse';
 import { Icon, type IconName } from './Icon';
 import type { Actions, Live } from './state';
-import { Words } from './Text';
+import { Clipped, Words } from './Text';
 import { cost, count, number, plural, seconds, stopTitle, TONE_WORDS, toneOf, totalTokens, type Tone } from './words';
 
 const TONE_ICONS: Record<Tone, IconName> = {
@@ -27,7 +28,7 @@ export function Banner({ run, live, actions }: { run: Run | null; live: Live | n
       <div class="rl-banner-text">
         <div class="rl-banner-top">
           <h2 class="rl-title">{titleOf(run, live)}</h2>
-          <span class="rl-badge rl-badge-tone">{TONE_WORDS[tone]}</span>
+          {tone !== 'running' && <span class="rl-badge rl-badge-tone">{TONE_WORDS[tone]}</span>}
         </div>
         {live === null && run !== null && run.outcome !== null && <Reason run={run} outcome={run.outcome} />}
         {live !== null && <LiveLine live={live} actions={actions} />}
@@ -55,15 +56,15 @@ function Reason({ run, outcome }: { run: Run; outcome: Outcome }): JSX.Element {
   const numbers = decision?.action === 'stop' ? Object.entries(decision.numbers) : [];
   return (
     <>
-      {outcome.message !== '' && (
-        <p class="rl-message">
-          <Words text={outcome.message} />
-        </p>
-      )}
       {outcome.error !== null && (
         <p class="rl-message">
-          <span class="rl-label">{outcome.error.kind.replaceAll('_', ' ')}</span>{' '}
-          {outcome.error.message !== outcome.message && <Words text={outcome.error.message} />}
+          <span class="rl-label">{outcome.error.kind.replaceAll('_', ' ')}:</span>{' '}
+          <Clipped text={outcome.error.message} />
+        </p>
+      )}
+      {outcome.message !== '' && outcome.message !== outcome.error?.message && (
+        <p class="rl-message">
+          <Clipped text={outcome.message} />
         </p>
       )}
       {outcome.stop_reason === 'no_signal' && (
@@ -101,6 +102,11 @@ function Reason({ run, outcome }: { run: Run; outcome: Outcome }): JSX.Element {
 }
 
 function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Element {
+  const [isStopping, setStopping] = useState(false);
+  const stop = (): void => {
+    setStopping(true);
+    actions.stop?.();
+  };
   return (
     <div class="rl-live-line">
       <p class="rl-message" role="status">
@@ -108,8 +114,8 @@ function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Elem
       </p>
       {live.elapsed !== null && <span class="rl-quiet">{seconds(live.elapsed)}</span>}
       {live.can_stop && actions.stop !== null ? (
-        <button type="button" class="rl-button rl-stop" onClick={actions.stop}>
-          <Icon name="stop" /> Stop
+        <button type="button" class="rl-button rl-stop" disabled={isStopping} onClick={stop}>
+          <Icon name="stop" /> {isStopping ? 'Stopping…' : 'Stop'}
         </button>
       ) : (
         <span class="rl-quiet">

@@ -5,7 +5,7 @@ import type { Issue, Round, Run } from '../run/types';
 import { changes, foldUnchanged, rowsOf, type Block as DiffBlock, type Row } from './diff';
 import { marksByLine } from './places';
 import { linesOf } from './codepoints';
-import { Block, Marked, NO_MATH, Words } from './Text';
+import { Block, Clipped, Marked, NO_MATH } from './Text';
 import { count, plural } from './words';
 
 /** A line that was asked for from elsewhere; `asked` tells two requests for one line apart. */
@@ -153,7 +153,7 @@ function Line({ row, hasOld, severity }: {
       tabIndex={row.newLine === null ? undefined : -1}
     >
       {hasOld && <td class="rl-no">{row.oldLine}</td>}
-      <td class="rl-no" title={severity === undefined ? undefined : `a ${severity} issue points here`}>
+      <td class="rl-no rl-point" title={severity === undefined ? undefined : `a ${severity} issue points here`}>
         {row.newLine}
       </td>
       {hasOld && <td class="rl-sign">{SIGNS[row.kind]}</td>}
@@ -176,12 +176,12 @@ function Apart({ round }: { round: Round }): JSX.Element {
     <>
       {draft.refused !== null && (
         <div class="rl-note">
-          <span class="rl-label">The model refused</span> <Words text={draft.refused} />
+          <span class="rl-label">The model refused</span> <Clipped text={draft.refused} />
         </div>
       )}
       {draft.ambiguous !== null && (
         <div class="rl-note">
-          <span class="rl-label">Which part is the draft?</span> <Words text={draft.ambiguous} />
+          <span class="rl-label">Which part is the draft?</span> <Clipped text={draft.ambiguous} />
         </div>
       )}
       {draft.raw !== null && (

@@ -4,8 +4,8 @@ import type { Evidence as Piece, Finding, Run, Sandbox } from '../run/types';
 import { isNotRecorded } from '../run/parse';
 import { Icon, type IconName } from './Icon';
 import { placeWords } from './places';
-import { Block, Words } from './Text';
-import { FINDING_WORDS, number, plural, RANK_WORDS, seconds, STATUS_WORDS } from './words';
+import { Block, Clipped, Words } from './Text';
+import { FINDING_WORDS, limit, plural, RANK_WORDS, seconds, STATUS_WORDS } from './words';
 
 const STATUS_ICONS: Record<string, IconName> = {
   passed: 'check',
@@ -29,7 +29,7 @@ export function EvidenceList({ run, at }: { run: Run; at: number }): JSX.Element
       </div>
       {evidence === null && (
         <p class="rl-empty">
-          {isNotRecorded(run, `/rounds/${at}/evidence`) ? 'Evidence was not recorded.' : 'No evidence was gathered yet.'}
+          {isNotRecorded(run, `/rounds/${at}/evidence`) ? 'Evidence was not recorded.' : run.outcome === null ? 'No evidence yet.' : 'No evidence was gathered.'}
         </p>
       )}
       {evidence !== null && evidence.length === 0 && <p class="rl-empty">No check ran on this draft.</p>}
@@ -48,7 +48,7 @@ function summary(evidence: Piece[]): string {
 }
 
 function EvidencePiece({ piece }: { piece: Piece }): JSX.Element {
-  const provenance = Object.entries(piece.provenance);
+  const provenance = provenanceOf(piece);
   return (
     <li class={`rl-piece rl-status-${piece.status}`}>
       <div class="rl-piece-head">
@@ -72,7 +72,7 @@ function EvidencePiece({ piece }: { piece: Piece }): JSX.Element {
       </div>
       {piece.sandbox !== null && <Where sandbox={piece.sandbox} isRun={piece.executions > 0} />}
       <Findings findings={piece.findings} />
-      {piece.text !== '' && piece.findings.length === 0 && piece.text.length < 200 ? (
+      {piece.text !== '' && piece.findings.length + provenance.length === 0 && piece.text.length < 200 ? (
         <p class="rl-report">
           <Words text={piece.text} />
         </p>
@@ -100,17 +100,22 @@ function EvidencePiece({ piece }: { piece: Piece }): JSX.Element {
   );
 }
 
+/** Limits, self-test and what else lies behind a verdict, as pairs of words. */
+function provenanceOf(piece: Piece): [string, string][] {
+  const { sandbox } = piece;
+  const limits = Object.entries(sandbox?.limits ?? {}).map(([name, value]) => limit(name, value));
+  return [
+    ...(limits.length > 0 ? [['limits', limits.join(', ')] as [string, string]] : []),
+    ...(sandbox?.selftest ? [['sandbox self-test', sandbox.selftest] as [string, string]] : []),
+    ...(typeof sandbox?.abi === 'number' ? [['Landlock ABI', String(sandbox.abi)] as [string, string]] : []),
+    ...Object.entries(piece.provenance)
+  ];
+}
+
 function Where({ sandbox, isRun }: { sandbox: Sandbox; isRun: boolean }): JSX.Element {
-  const limits = Object.entries(sandbox.limits).map(([name, value]) => `${name.replaceAll('_', ' ')} ${number(value)}`);
   return (
     <p class="rl-where">
       <span class="rl-label">Sandbox level {sandbox.level}</span> <Words text={sandbox.name} />
-      {limits.length > 0 && (
-        <span class="rl-quiet">
-          {' '}
-          (<Words text={limits.join(', ')} />)
-        </span>
-      )}
       {isRun && sandbox.verdict_integrity === 'split' && ' · the verdict was made outside the code under test'}
       {isRun && sandbox.verdict_integrity === 'in_process' && (
         <span class="rl-warn">
@@ -156,7 +161,7 @@ function FindingList({ findings }: { findings: Finding[] }): JSX.Element {
               <span class="rl-aside">{FINDING_WORDS[finding.status] ?? finding.status}</span>
             </span>
             <span class="rl-finding">
-              <Words text={finding.id} class="rl-id" /> <Words text={finding.message} class="rl-mono" />{' '}
+              <Words text={finding.id} class="rl-id" /> <Clipped text={finding.message} class="rl-mono" />{' '}
               {place !== null && (
                 <span class="rl-quiet">
                   <Words text={place} />

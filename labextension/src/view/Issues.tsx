@@ -6,7 +6,7 @@ import { Icon, type IconName } from './Icon';
 import { issueHistory, sourceOf, type Fate } from './history';
 import { linesAt, placeWords } from './places';
 import { excerpt } from './codepoints';
-import { NO_MATH, Words } from './Text';
+import { Clipped, NO_MATH, Words } from './Text';
 import { VALIDITY_WORDS, type Severity } from './words';
 
 const SEVERITY_ICONS: Record<Severity, IconName> = { blocking: 'cross', major: 'warning', minor: 'info' };
@@ -65,7 +65,9 @@ function CritiqueState({ run, at, critique }: { run: Run; at: number; critique: 
   if (critique === null) {
     const words = isNotRecorded(run, `/rounds/${at}/critique`)
       ? 'The critique was not recorded.'
-      : 'There is no critique of this draft.';
+      : run.outcome === null
+        ? 'No critique yet.'
+        : 'There is no critique of this draft.';
     return <p class="rl-empty">{words}</p>;
   }
   const problem = VALIDITY_WORDS[critique.validity];
@@ -119,7 +121,7 @@ function Kept({ run, round, issue, fate, onPlace }: {
       <Evidence run={run} round={round} issue={issue} />
       {issue.suggestion !== '' && (
         <p class="rl-suggestion">
-          <span class="rl-label">Suggestion</span> <Words text={issue.suggestion} />
+          <span class="rl-label">Suggestion</span> <Clipped text={issue.suggestion} />
         </p>
       )}
     </li>
@@ -182,7 +184,7 @@ function Evidence({ run, round, issue }: { run: Run; round: Round; issue: Issue 
   if (ground === null || source === null) {
     return issue.evidence === '' ? null : (
       <Quote title={ground === null ? 'no ground recorded' : `quotes ${ground.source}`}>
-        <Words text={issue.evidence} />
+        <Clipped text={issue.evidence} />
       </Quote>
     );
   }
@@ -230,17 +232,17 @@ function Dropped({ issue }: { issue: Discarded }): JSX.Element {
         </s>
       </div>
       <p>
-        <span class="rl-label">Why</span> <Words text={issue.reason} />
+        <span class="rl-label">Why</span> <Clipped text={issue.reason} />
       </p>
       {issue.evidence !== '' && (
         <s>
-          <Words text={issue.evidence} />
+          <Clipped text={issue.evidence} />
         </s>
       )}
       {issue.suggestion !== '' && (
         <p>
           <s>
-            <Words text={issue.suggestion} />
+            <Clipped text={issue.suggestion} />
           </s>
         </p>
       )}

@@ -11,7 +11,7 @@ import { Ledger } from './Ledger';
 import { Origin, ReceiptTable } from './Receipt';
 import type { Actions, Live, ViewState } from './state';
 import { Task } from './Task';
-import { NO_MATH, Words } from './Text';
+import { Clipped, NO_MATH, Words } from './Text';
 import { panelId, tabId, Timeline } from './Timeline';
 import { pieces } from './codepoints';
 
@@ -70,8 +70,8 @@ function Rounds({ run, isLive, uid }: { run: Run; isLive: boolean; uid: string }
       <div id={panelId(uid)} class="rl-panel" role="tabpanel" aria-labelledby={tabId(uid, at)} tabIndex={0}>
         {round.decision !== null && (
           <p class="rl-decision">
-            <span class="rl-label">{round.decision.action === 'stop' ? 'Decided to stop' : 'Decided to revise'}</span>{' '}
-            <Words text={round.decision.message} />
+            <span class="rl-label">{round.decision.action === 'stop' ? 'Decided to stop:' : 'Decided to revise:'}</span>{' '}
+            <Clipped text={round.decision.message} />
           </p>
         )}
         <div class="rl-columns" key={round.index}>
@@ -124,7 +124,7 @@ function Notices({ run, leftOut }: { run: Run; leftOut: string[] }): JSX.Element
             <span class="rl-label">
               <Words text={notice.kind.replaceAll('_', ' ')} />
             </span>{' '}
-            <Words text={notice.message} />
+            <Clipped text={notice.message} />
           </span>
         </li>
       ))}

@@ -1,7 +1,8 @@
 /** What was asked, folded away: the reader mostly knows it. */
 import type { JSX } from 'preact';
 import type { Task as Asked } from '../run/types';
-import { Block, Words } from './Text';
+import { plainLabel } from './codepoints';
+import { Block, NO_MATH, Words } from './Text';
 import { plural } from './words';
 
 export function Task({ task }: { task: Asked }): JSX.Element {
@@ -13,7 +14,8 @@ export function Task({ task }: { task: Asked }): JSX.Element {
   return (
     <details class="rl-more rl-task">
       <summary>
-        The task <span class="rl-quiet">{parts.join(', ')}</span>
+        Task: <span class={`rl-task-line ${NO_MATH}`}>{plainLabel(task.text, 80)}</span>{' '}
+        <span class="rl-quiet">{parts.length > 0 && `· ${parts.join(', ')}`}</span>
       </summary>
       <Block text={task.text} />
       <dl class="rl-pairs">

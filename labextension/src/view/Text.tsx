@@ -44,6 +44,26 @@ export function Marked({ text, marks }: { text: string; marks: Span[] }): JSX.El
   return <>{parts}</>;
 }
 
+/** Text in a line of other things that may be far too long for it: the rest comes on demand. */
+export function Clipped({ text, limit = 500, class: name = '' }: {
+  text: string;
+  limit?: number;
+  class?: string;
+}): JSX.Element {
+  const [isWhole, setWhole] = useState(false);
+  if (isWhole || text.length <= limit) {
+    return <Words text={text} class={name} />;
+  }
+  return (
+    <>
+      <Words text={`${text.slice(0, limit)}…`} class={name} />{' '}
+      <button type="button" class="rl-link" onClick={() => setWhole(true)}>
+        show {count(text.length - limit)} more characters
+      </button>
+    </>
+  );
+}
+
 /** A block of text as it stands, cut after `limit` characters until the reader asks for all of it. */
 export function Block({ text, limit = 4000, class: name = '' }: {
   text: string;

@@ -100,7 +100,7 @@ export interface Excerpt {
 }
 
 /** The quoted span of a source with a little of what stands around it. Offsets are code points. */
-export function excerpt(source: string, span: Span, around = 60, longest = 600): Excerpt | null {
+export function excerpt(source: string, span: Span, around = 60, longest = 500): Excerpt | null {
   const points = new CodePoints(source);
   const start = points.toUtf16(span.start);
   const end = points.toUtf16(span.end);

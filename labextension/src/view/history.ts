@@ -53,7 +53,7 @@ export interface Source {
 export function sourceOf(run: Run, round: Round, ground: Ground): Source | null {
   const { source } = ground;
   if (source === 'task') {
-    return { name: 'task', text: run.task.text };
+    return { name: 'the task', text: run.task.text };
   }
   if (source === 'draft') {
     return { name: `draft ${round.draft.index}`, text: round.draft.text };
@@ -65,7 +65,7 @@ export function sourceOf(run: Run, round: Round, ground: Ground): Source | null 
   if (source.startsWith('evidence:')) {
     const name = source.slice('evidence:'.length);
     const evidence = round.evidence?.find(each => each.source === name);
-    return evidence === undefined ? null : { name: `evidence ${name}`, text: evidence.text };
+    return evidence === undefined ? null : { name: `the report of ${name}`, text: evidence.text };
   }
   const requirement = run.task.requirements.find(each => each.id === source);
   return requirement === undefined ? null : { name: `requirement ${requirement.id}`, text: requirement.text };

@@ -8,6 +8,8 @@ export interface Live {
   elapsed: number | null;
   can_stop: boolean;
   buttons_off_reason: string | null;
+  /** How many streamed pieces `text` already holds. */
+  seq: number;
 }
 
 export interface ViewState {

@@ -114,6 +114,28 @@ export function number(value: number | string | null): string {
   return typeof value === 'number' ? PRECISE.format(value) : value;
 }
 
+const UNITS: Record<string, string> = { s: 's', ms: 'ms' };
+
+function bytes(value: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB'];
+  let [size, at] = [value, 0];
+  while (size >= 1024 && at < units.length - 1) {
+    [size, at] = [size / 1024, at + 1];
+  }
+  return `${PRECISE.format(size)} ${units[at]}`;
+}
+
+/** A limit such as `cpu_s: 5`, which carries its unit in its name, as "cpu 5 s". */
+export function limit(name: string, value: number | string): string {
+  const words = name.split('_');
+  if (words[words.length - 1] === 'bytes' && typeof value === 'number') {
+    return `${words.slice(0, -1).join(' ')} ${bytes(value)}`;
+  }
+  const unit = words.length > 1 ? UNITS[words[words.length - 1] ?? ''] : undefined;
+  const what = unit === undefined ? words : words.slice(0, -1);
+  return [...what, number(value), unit ?? ''].join(' ').trim();
+}
+
 export function score(value: number): string {
   return value.toFixed(2);
 }
@@ -125,7 +147,8 @@ export function seconds(value: number): string {
   if (value < 100) {
     return `${value.toFixed(1)} s`;
   }
-  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  const whole = Math.round(value);
+  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 /** A cost in its currency, or "unpriced" where none is known: never 0 for unknown. */
