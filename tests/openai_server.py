@@ -116,20 +116,20 @@ class Recorded:
 
 
 class OpenAITestServer:
-    """See the module's text. `url` ends in `/v1`."""
+    """See the module's text. `url` ends in `/v1`. `models` None: the list of models is a web page."""
 
     def __init__(
         self,
         *behaviours: Behaviour,
         default: Behaviour | Callable[[Any], Behaviour] = Reply(),
-        models: Sequence[str] = ("test-model",),
+        models: Sequence[str] | None = ("test-model",),
         api_key: str | None = None,
         refuse_params: Sequence[str] = (),
         port: int = 0,
     ) -> None:
         self.behaviours: deque[Behaviour] = deque(behaviours)
         self.default = default
-        self.models = tuple(models)
+        self.models = models
         self.api_key = api_key
         self.refuse_params = tuple(refuse_params)
         self.requests: list[Recorded] = []
@@ -237,8 +237,10 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             if not self._is_allowed():
                 return self._send_status(Status(401, "Incorrect API key provided", "invalid_api_key"))
+            if self.path.endswith("/models") and owner.models is None:
+                return self._json(200, "<html>This server has a page here.</html>")
             if self.path.endswith("/models"):
-                data = [{"id": name, "object": "model"} for name in owner.models]
+                data = [{"id": name, "object": "model"} for name in owner.models or ()]
                 return self._json(200, {"object": "list", "data": data})
             return self._send_status(Status(404, f"unknown path {self.path}"))
         finally:

@@ -16,7 +16,14 @@ from reflect_lab.core.chat import ChatClient
 from reflect_lab.core.errors import NoModel, WrongUse
 from reflect_lab.core.run import Role
 from reflect_lab.models.config import EndpointConfig, ModelsConfig, checked_url, did_you_mean, load_config
-from reflect_lab.models.openai_client import DEFAULT_MAX_TOKENS, DEFAULT_TIMEOUT_S, OpenAIClient, Server, open_sdk
+from reflect_lab.models.openai_client import (
+    DEFAULT_MAX_TOKENS,
+    DEFAULT_TIMEOUT_S,
+    OpenAIClient,
+    Server,
+    offered_models,
+    open_sdk,
+)
 from reflect_lab.models.prices import Prices
 from reflect_lab.models.refused import FILE_NAME, RefusedParams, cache_folder
 from reflect_lab.models.secret import Secret
@@ -25,7 +32,6 @@ SCRIPTED = "scripted:"
 LOCAL = "local"
 RECORDED = "recorded"
 OPENAI_URL = "https://api.openai.com/v1"
-PROBE_TIMEOUT_S = 10.0
 ENV_LABEL = "OPENAI_BASE_URL"
 
 NO_MODEL = """\
@@ -157,37 +163,24 @@ class Endpoints:
 
     async def _only_model(self) -> str:
         """The one model that the environment's server offers. Raises WrongUse when it does not offer exactly one."""
-        import openai
-
         server = self._env_server()
-        problem, found = "", list[str]()
-        sdk = await asyncio.to_thread(open_sdk, server, PROBE_TIMEOUT_S)
-        try:
-            found = [model.id async for model in sdk.models.list()]
-        except openai.OpenAIError as error:
-            problem = f"can't be asked which models it has ({type(error).__name__})"
-        finally:
-            await sdk.close()
+        found = await offered_models(server)
         if len(found) == 1:
             return found[0]
-        if not problem:
-            some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
-            problem = f"offers {len(found)} models ({some})" if found else "offers no model"
+        some = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+        problem = f"offers {len(found)} models ({some})" if found else "does not say which models it has"
         raise WrongUse(f"{server.label} (OPENAI_BASE_URL) {problem}: name one with `--model NAME` or OPENAI_MODEL")
 
     async def _local(self) -> _Target:
-        if self._embedded is None:
+        local = self._local_model()
+        if local is None:
             raise NoModel(
                 "the embedded model is not installed: run `reflect-lab model install`, or try `%reflect tour`"
             )
-        await self._embedded.start()
-        server = Server(
-            base_url=f"{self._embedded.url}/v1",
-            label=LOCAL,
-            api_key=Secret(self._embedded.api_key, LOCAL),
-            is_lasting=False,
-        )
-        return _Target(requested=LOCAL, model=self._embedded.model, server=server)
+        await local.start()
+        key = Secret(local.api_key, LOCAL)
+        server = Server(base_url=f"{local.url}/v1", label=LOCAL, api_key=key, is_lasting=False)
+        return _Target(requested=LOCAL, model=local.model, server=server)
 
     def _remote(self, name: str) -> _Target:
         if name == RECORDED:

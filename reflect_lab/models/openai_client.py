@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 PLACEHOLDER_KEY = "none"
 CONNECT_TIMEOUT_S = 10.0
 DEFAULT_TIMEOUT_S = 600.0
+PROBE_TIMEOUT_S = 10.0
 DEFAULT_MAX_TOKENS = 2048
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +73,24 @@ def open_sdk(server: Server, timeout_s: float) -> AsyncOpenAI:
         # The environment's organization is OpenAI's business; another server must not learn it.
         sdk.organization = sdk.project = None
     return sdk
+
+
+async def offered_models(server: Server) -> list[str]:
+    """The names of the models that a server lists; empty where it can't be asked or answers something else."""
+    import openai
+
+    sdk = await asyncio.to_thread(open_sdk, server, PROBE_TIMEOUT_S)
+    try:
+        answer = await sdk.models.with_raw_response.list()
+        body = json.loads(answer.text)
+    except (openai.OpenAIError, ValueError) as error:
+        _log.info("%s does not list its models: %s", server.label, type(error).__name__)
+        return []
+    finally:
+        await sdk.close()
+    models = body.get("data") if isinstance(body, dict) else None
+    names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+    return [name for name in names if isinstance(name, str) and name]
 
 
 class OpenAIClient:
