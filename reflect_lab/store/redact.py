@@ -44,11 +44,14 @@ _OWN_WORDS = frozenset(word for literal in _LITERALS for word in get_args(litera
 class Redactor:
     """Replaces known key values and key-like shapes. Immutable; safe to share between threads."""
 
-    def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        """`secrets` maps a name, shown in the marker, to the value to hide (8 characters or more)."""
+    def __init__(self, environ: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> None:
+        """Hides the values of `*_KEY`, `*_TOKEN`, `*_SECRET` and `*PASSWORD*` in `environ`, and all of `secrets`
+        (name to value), where they have 8 characters or more."""
+        known = {name: value for name, value in (environ or {}).items() if _KEY_NAME.search(name)}
+        known.update(secrets or {})
         self._names: dict[str, str] = {}
-        markers = [_marker(name) for name in (*(secrets or {}), *(name for name, _ in _SHAPES))]
-        for name, value in (secrets or {}).items():
+        markers = [_marker(name) for name in (*known, *(name for name, _ in _SHAPES))]
+        for name, value in known.items():
             value = value.strip()
             # A word of our own vocabulary or of a marker is no secret: hiding it would break every record.
             if len(value) < MIN_LENGTH or value in _OWN_WORDS or any(value in marker for marker in markers):
@@ -57,11 +60,6 @@ class Redactor:
                 self._names.setdefault(form, name)
         longest_first = sorted(self._names, key=len, reverse=True)
         self._values = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-    @classmethod
-    def from_environ(cls, environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> Redactor:
-        """Hides the values of `*_KEY`, `*_TOKEN`, `*_SECRET` and `*PASSWORD*`, and those of `extra`."""
-        return cls({**{n: v for n, v in environ.items() if _KEY_NAME.search(n)}, **(extra or {})})
 
     def text(self, text: str) -> str:
         """The text with every key replaced by its marker."""
