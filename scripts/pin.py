@@ -1,7 +1,11 @@
-"""Writes constraints.txt: the newest releases that pyproject.toml allows, resolved together in an empty environment."""
+"""Writes constraints.txt: the newest releases that pyproject.toml allows, resolved together in an empty environment.
+
+Run it with the oldest Python that set-up has to work with: some releases refuse the first ones of the 3.11 series.
+"""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import tempfile
@@ -10,7 +14,7 @@ from pathlib import Path
 from set_up import ROOT, all_requirements
 
 HEADER = """\
-# What set-up and CI install: one set of releases that resolves together (`make pins` writes this file).
+# What set-up and CI install, resolved together with Python {python} by `make pins`.
 # Ranges, for people who depend on this package, are in pyproject.toml.
 """
 
@@ -21,7 +25,7 @@ def main() -> None:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         subprocess.run([python, "-m", "pip", "install", "--quiet", *all_requirements()], check=True)
         frozen = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
-    (ROOT / "constraints.txt").write_text(HEADER + frozen)
+    (ROOT / "constraints.txt").write_text(HEADER.format(python=platform.python_version()) + frozen)
 
 
 if __name__ == "__main__":
