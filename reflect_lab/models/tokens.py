@@ -56,21 +56,25 @@ class TokenEstimator:
     """An upper estimate of a prompt's tokens: bytes times a ratio that is learnt from what the server counted.
 
     Starts at one token per 3 UTF-8 bytes plus 4 per message; then the largest ratio seen in prompts of some length,
-    plus 15 %.
+    plus 15 %; plus what the server was seen to add by itself (a template, a hidden system prompt).
     """
 
     def __init__(self) -> None:
         self._learnt: float | None = None
         self._least: float | None = None
+        self._added = 0
 
     def estimate(self, messages: Sequence[Message]) -> int:
         ratio = FIRST_RATIO if self._learnt is None else min(self._learnt * MARGIN, MOST_PER_BYTE)
-        return math.ceil(utf8_size(messages) * ratio) + PER_MESSAGE * len(messages)
+        return math.ceil(utf8_size(messages) * ratio) + PER_MESSAGE * len(messages) + self._added
 
     def learn(self, messages: Sequence[Message], counted: int) -> None:
         """Take in that the server counted `counted` tokens for this prompt."""
         size = utf8_size(messages)
-        if size < LEAST_LEARNT_BYTES or self.is_cut(messages, counted):
+        if size < LEAST_LEARNT_BYTES:
+            self._added += max(0, counted - self.estimate(messages))
+            return
+        if self.is_cut(messages, counted):
             return
         ratio = max(counted - PER_MESSAGE * len(messages), 1) / size
         self._learnt = ratio if self._learnt is None else max(ratio, self._learnt)

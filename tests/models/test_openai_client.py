@@ -175,6 +175,14 @@ async def test_the_estimate_learns_from_what_the_server_counted(server: OpenAITe
     assert client.estimate(messages) == 345 + 4  # 0.2 per byte and 15 % of margin
 
 
+async def test_what_a_server_adds_to_short_prompts_is_learnt(server: OpenAITestServer) -> None:
+    client, short = client_of(server), request("Hi.")
+    server.add(Reply("x", usage={"prompt_tokens": 60, "completion_tokens": 1}))
+    assert client.estimate(short.messages) < 60
+    await client.complete(short, Recording())
+    assert client.estimate(short.messages) == 60
+
+
 async def test_a_wanted_schema_is_sent_as_one(server: OpenAITestServer) -> None:
     hooks = Recording()
     reply = await client_of(server).complete(request(role="critic", schema=SCHEMA), hooks)
