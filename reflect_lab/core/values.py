@@ -54,7 +54,7 @@ _AFTER = r"(?![\w])(?![-/.:,][0-9])"
 _ISO = re.compile(rf"{_BEFORE}(?<![0-9][.,])([0-9]{{4}})([-/.])([0-9]{{1,2}})\2([0-9]{{1,2}})(?:{_AFTER}|(?=T[0-9]))")
 _SLASHED = re.compile(rf"{_BEFORE}(?<![0-9][.,])([0-9]{{1,2}})([-/.])([0-9]{{1,2}})\2([0-9]{{4}}|[0-9]{{2}}){_AFTER}")
 _DAY_MONTH = re.compile(
-    rf"{_BEFORE}(?i:{_DAY}(?:\s{{1,3}}of)?[\s-]{{1,3}}({_MONTH})\b\.?)(?:,?[\s-]{{1,3}}([0-9]{{4}}){_AFTER})?"
+    rf"{_BEFORE}(?i:{_DAY}(?:\s{{1,3}}of)?[\s-]{{1,3}}({_MONTH})\b)(?:\.?,?[\s-]{{1,3}}([0-9]{{4}}){_AFTER})?"
 )
 _MONTH_DAY = re.compile(rf"{_BEFORE}(?i:({_MONTH})\.?\s{{1,3}}{_DAY}){_AFTER}(?:,?\s{{1,3}}([0-9]{{4}}){_AFTER})?")
 _MONTH_YEAR = re.compile(rf"{_BEFORE}(?i:({_MONTH})\.?),?\s{{1,3}}([0-9]{{4}}){_AFTER}")

@@ -209,6 +209,7 @@ def _refuse_constant(name: str) -> object:
 def main() -> None:
     """Reads the job, performs it, says that it is done, and leaves without waiting for what a draft left running."""
     write, dumps, leave, descriptor = os.write, json.dumps, os._exit, int(sys.argv[1])
+    printed = (sys.stdout, sys.stderr)
     job: Job = json.loads(sys.stdin.buffer.read())
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -221,6 +222,8 @@ def main() -> None:
             line = line[write(descriptor, line) :]
 
     {"python": python, "syntax": syntax, "search": search, "schema": schema}[str(job["mode"])](job, send)
+    for stream in printed:
+        stream.flush()
     send(done=True)
     leave(0)
 

@@ -1,0 +1,188 @@
+"""Gathering: order, gates, retries, scripts, wrong use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from reflect_lab.core.errors import ModelFailed, WrongUse
+from reflect_lab.core.evidence import Finding, Rank, Status
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec
+from reflect_lab.evidence.check import Report
+from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.registry import BUILT_IN
+from tests.evidence.evidence_support import Remember, evidence_of, gather, task
+
+TEXT = CheckSpec(name="text", kind="text", options={"max_words": 50})
+SYNTAX = CheckSpec(name="python:1/syntax", kind="python_syntax", gate=True)
+PYTHON = CheckSpec(name="python:1", kind="python", options={"code": "assert f() == 1"})
+FACTS = CheckSpec(name="facts", kind="facts")
+
+
+@dataclass(frozen=True)
+class Line:
+    status: Status
+    text: str = ""
+    findings: tuple[Finding, ...] = ()
+    gate: bool = False
+
+
+class Script:
+    """Lines by name, played in order; None when there is none (left)."""
+
+    def __init__(self, **lines: list[Line]) -> None:
+        self.lines = lines
+
+    def __call__(self, name: str) -> Line | None:
+        return self.lines[name].pop(0) if self.lines.get(name) else None
+
+
+class Counting:
+    """A check whose reports are given."""
+
+    rank: Rank = "deterministic"
+
+    def __init__(self, *reports: Report | Exception) -> None:
+        self.reports = list(reports)
+
+    async def run(self, draft: Draft) -> Report:
+        report = self.reports.pop(0)
+        if isinstance(report, Exception):
+            raise report
+        return report
+
+
+async def gather_from(check: Counting) -> tuple[str, int, str]:
+    spec = CheckSpec(name="c", kind="counting")
+    (evidence,) = await gather(task(spec), "x", kinds={"counting": lambda spec, surroundings: check})
+    return evidence.status, evidence.executions, evidence.text
+
+
+async def test_gates_run_first_and_evidence_keeps_the_order_of_the_task() -> None:
+    hooks = Remember()
+    evidence = await gather(task(FACTS, SYNTAX, PYTHON, TEXT), "def f(): return 1", hooks)
+    assert [e.source for e in evidence] == ["facts", "python:1/syntax", "python:1", "text"]
+    assert [t for t in hooks.told if t.startswith("begin")] == [
+        "begin python:1/syntax", "begin facts", "begin python:1", "begin text",
+    ]  # fmt: skip
+    assert hooks.told[:3] == ["begin python:1/syntax", "python:1/syntax passed", "end python:1/syntax"]
+
+
+async def test_a_check_whose_own_gate_failed_is_not_run_but_others_are() -> None:
+    evidence = await gather(task(SYNTAX, PYTHON, TEXT), "def f(:")
+    assert [(e.source, e.status, e.executions) for e in evidence] == [
+        ("python:1/syntax", "failed", 1), ("python:1", "not_run", 0), ("text", "passed", 1),
+    ]  # fmt: skip
+    assert "python:1/syntax failed" in evidence[1].text
+
+
+@pytest.mark.parametrize(("draft", "words"), [
+    (Draft(index=0, text="def f(): return", truncated=True), "cut off"),
+    (Draft(index=0, text="  \n"), "empty"),
+    (Draft(index=0, text="", refused="I can't do that"), "refused"),
+])  # fmt: skip
+async def test_a_draft_that_is_not_whole_fails_one_built_in_gate_and_nothing_runs(draft: Draft, words: str) -> None:
+    hooks = Remember()
+    (evidence,) = await gather(task(SYNTAX, PYTHON), draft, hooks)
+    assert (evidence.source, evidence.kind, evidence.rank) == ("whole", "whole", "deterministic")
+    assert (evidence.status, evidence.gate, evidence.executions) == ("failed", True, 0)
+    assert words in evidence.text
+    assert hooks.told == ["begin whole", "whole failed", "end whole"]
+
+
+async def test_a_draft_that_is_not_whole_fails_although_the_task_has_no_check() -> None:
+    (evidence,) = await gather(task(), "")
+    assert evidence.source == "whole"
+    assert await gather(task(), "something") == ()
+
+
+async def test_competing_blocks_fail_the_gate_format_and_nothing_runs() -> None:
+    draft = Draft(index=0, text="two blocks", ambiguous="2 python blocks")
+    evidence = await gather(task(SYNTAX, PYTHON), draft)
+    assert [(e.source, e.status, e.gate, e.executions) for e in evidence] == [
+        ("format", "failed", True, 0), ("python:1/syntax", "not_run", True, 0), ("python:1", "not_run", False, 0),
+    ]  # fmt: skip
+    assert evidence[0].text == "2 python blocks"
+
+
+async def test_an_error_is_tried_once_more() -> None:
+    error, passed = Report(status="error", text="no luck"), Report(status="passed")
+    assert await gather_from(Counting(error, passed)) == ("passed", 2, "")
+    assert await gather_from(Counting(error, error)) == ("error", 2, "no luck")
+    assert await gather_from(Counting(passed)) == ("passed", 1, "")
+
+
+async def test_a_fault_of_a_check_is_an_error_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    status, executions, text = await gather_from(Counting(ValueError("boom"), ValueError("boom")))
+    assert (status, executions) == ("error", 2) and "ValueError" in text
+    assert "boom" in caplog.text
+
+
+@pytest.mark.parametrize("status", ["passed", "failed", "denied", "not_run"])
+async def test_a_scripted_check_reports_what_its_line_says(status: Status) -> None:
+    finding = Finding(id="quota", status="failed", message="too much")
+    spec = CheckSpec(name="quota", kind="custom", requirements=("R1",))
+    script = Script(quota=[Line(status, "memory request exceeds the quota", (finding,), True)])
+    (evidence,) = await gather(task(spec), "x", scripted=script)
+    assert (evidence.source, evidence.status, evidence.gate) == ("quota", status, True)
+    assert (evidence.text, evidence.findings) == ("memory request exceeds the quota", (finding,))
+    assert evidence.is_authoritative and evidence.requirements == ("R1",)
+    assert evidence.executions == (0 if status == "not_run" else 1)
+
+
+async def test_each_execution_of_a_scripted_check_takes_the_next_line() -> None:
+    spec = CheckSpec(name="sandbox", kind="scripted")
+    script = Script(sandbox=[Line("error"), Line("passed"), Line("failed", "again")])
+    checks_task = task(spec)
+    (first,) = await gather(checks_task, "x", scripted=script)
+    (second,) = await gather(checks_task, "x", scripted=script)
+    assert (first.status, first.executions, second.status) == ("passed", 2, "failed")
+
+
+async def test_a_script_whose_lines_ran_out_is_an_error() -> None:
+    def ended(name: str) -> Line | None:
+        raise ModelFailed("script_ended", "script.jsonl holds no further line")
+
+    spec = CheckSpec(name="quota", kind="custom")
+    for script in (Script(quota=[Line("error")]), Script(), ended):
+        (evidence,) = await gather(task(spec), "x", scripted=script)
+        assert evidence.status == "error" and "no further line" in evidence.text
+
+
+async def test_a_scripted_name_replaces_the_real_check_and_others_stay_real() -> None:
+    script = Script(text=[Line("failed", "scripted")])
+    text, facts = await gather(task(TEXT, FACTS), "INV-55821", scripted=script)
+    assert (text.status, text.text) == ("failed", "scripted")
+    assert facts.status == "failed" and facts.findings[0].id == "INV-55821"
+
+
+async def test_a_real_check_beside_a_script_keeps_its_own_rank() -> None:
+    (evidence,) = await gather(task(PYTHON), "def f(): return 1", scripted=Script())
+    assert (evidence.status, evidence.rank) == ("passed", "executed")
+
+
+def test_an_unknown_kind_is_wrong_use_with_the_nearest_one() -> None:
+    with pytest.raises(WrongUse, match="did you mean 'python'"):
+        Checks(task(CheckSpec(name="a", kind="pythn")))
+
+
+def test_a_name_that_nothing_performs_is_wrong_use_unless_it_is_scripted() -> None:
+    spec = task(CheckSpec(name="texts", kind="custom"))
+    with pytest.raises(WrongUse, match="no check named 'texts'; did you mean 'text'"):
+        Checks(spec)
+    with pytest.raises(WrongUse, match="no check named"):
+        Checks(spec, scripted=Script(), scripted_names=("quota",))
+    Checks(spec, scripted=Script(), scripted_names=("texts",))
+
+
+def test_two_checks_of_one_name_are_wrong_use() -> None:
+    with pytest.raises(WrongUse, match="two checks"):
+        Checks(task(FACTS, FACTS))
+
+
+@pytest.mark.parametrize("kind", sorted(BUILT_IN))
+async def test_every_built_in_kind_refuses_an_option_that_it_does_not_have(kind: str) -> None:
+    with pytest.raises(WrongUse, match="nonsense"):
+        await evidence_of(kind, {"nonsense": 1}, "x")
