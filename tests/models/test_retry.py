@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_lab.core.chat import ChatReply
+from reflect_lab.core.chat import ChatReply, ChatRequest
 from reflect_lab.core.errors import ModelFailed
 from reflect_lab.models.retry import (
     AttemptFailed,
@@ -119,3 +121,19 @@ async def test_every_attempt_is_one_row_and_a_call_ends(
     assert [row.attempt for row in hooks.rows] == list(range(1, made + 1))
     assert hooks.statuses[:-1] == ["retried"] * (made - 1)
     assert hooks.statuses[-1] == ("ok" if is_answered else "failed")
+
+
+async def test_the_runs_own_time_bounds_a_wait() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class TimedRequest(ChatRequest):
+        seconds_left: float
+
+    async def attempt(progress: Progress) -> ChatReply:
+        raise AttemptFailed(fault(after=6.0))
+
+    asked = request()
+    fields = {field.name: getattr(asked, field.name) for field in dataclasses.fields(asked)}
+    waits = Waits()
+    with pytest.raises(ModelFailed) as failed:
+        await perform(TimedRequest(**fields, seconds_left=5.0), Recording(), attempt, model="m", clock=waits.clock)
+    assert (failed.value.kind, waits.slept) == ("rate_limited", [])
