@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from reflect_lab.core.budget import usage
 from reflect_lab.core.events import Event
-from reflect_lab.core.run import LedgerRow, Notice, Run
+from reflect_lab.core.run import LedgerRow, Notice, Outcome, Run, RunError
 from reflect_lab.store import layout, lines, locks
 from reflect_lab.store.log import EVENT_TYPES
 
@@ -101,7 +101,10 @@ def _read(path: Path, start: int, is_live: bool, first_run_at: int = 0, only: st
     end = start
     for offset, line_end, line in _lines(path, start):
         end = line_end
-        if line is None or line["seq"] in seen:
+        if line is None:
+            _break(runs.values(), f"the line at byte {offset} can't be read")
+            continue
+        if line["seq"] in seen:
             continue
         seen.add(line["seq"])
         if line["type"] == "content":
@@ -161,8 +164,16 @@ def _start(
     runs[run.run_id] = _Open(start=offset, time=time, last=time, run=run)
 
 
+def _break(runs: Iterable[_Open], problem: str) -> None:
+    """What follows a hole can't be folded in: any run that was open there may have lost an event."""
+    for opened in runs:
+        if opened.end is None:
+            opened.problems.append(problem)
+
+
 def _take(opened: _Open, line: dict[str, Any], contents: Mapping[str, str], is_strict: bool) -> None:
-    """Fold one line in. A line that can't be is a problem of this run alone: others must stay readable."""
+    """Fold one line in. A line that can't be is a problem of this run alone (others must stay readable), and the last
+    that is folded: what follows rests on it."""
     opened.last = _time(line)
     try:
         _fold(opened, line, contents)
@@ -191,8 +202,9 @@ def _fold(opened: _Open, line: dict[str, Any], contents: Mapping[str, str]) -> N
             opened.attempts = {s: r for s, r in opened.attempts.items() if (r.call, r.attempt) not in told}
             fields["ledger"] = rows
         event = load_event({"type": EVENT_TYPES[kind], **fields})
-        opened.run = after(opened.run, event)
         opened.events.append(event)
+        if not opened.problems:
+            opened.run = after(opened.run, event)
 
 
 def _row(fields: Mapping[str, Any]) -> LedgerRow:
@@ -200,11 +212,9 @@ def _row(fields: Mapping[str, Any]) -> LedgerRow:
 
 
 def _stored(opened: _Open, path: Path, is_live: bool) -> StoredRun:
-    run = _with_open_attempts(_with_end(opened.run, opened.end), opened.attempts.values())
-    if opened.problems:
-        run = replace(run, notices=(*run.notices, *(Notice(kind="unreadable", message=p) for p in opened.problems)))
-        if run.outcome is not None:
-            run = replace(run, outcome=replace(run.outcome, recorded=False))
+    run = _with_open_attempts(opened.run, opened.attempts.values())
+    run = _with_end(run, opened.end, is_whole=not opened.problems)
+    run = replace(run, notices=run.notices + tuple(Notice(kind="unreadable", message=p) for p in opened.problems))
     status: RunStatus = "interrupted"
     if run.outcome is not None:
         status = run.outcome.status
@@ -221,15 +231,22 @@ def _stored(opened: _Open, path: Path, is_live: bool) -> StoredRun:
     )
 
 
-def _with_end(run: Run, end: Mapping[str, Any] | None) -> Run:
-    """The run with what only the loop knew: notices of its own, and whether recordings failed."""
+def _with_end(run: Run, end: Mapping[str, Any] | None, is_whole: bool) -> Run:
+    """The run with what only the loop knew: notices of its own, and whether recordings failed. Where events are
+    missing, the outcome is the one that the loop announced, and the run is not wholly recorded."""
     if end is None:
         return run
     said = tuple(Notice(**notice) for notice in end["notices"])
     run = replace(run, notices=run.notices + tuple(notice for notice in said if notice not in run.notices))
-    if run.outcome is not None and end["outcome"] is not None and not end["outcome"]["recorded"]:
-        run = replace(run, outcome=replace(run.outcome, recorded=False))
-    return run
+    outcome = run.outcome if is_whole or end["outcome"] is None else _outcome(end["outcome"])
+    if outcome is not None and not (is_whole and end["outcome"] and end["outcome"]["recorded"]):
+        outcome = replace(outcome, recorded=False)
+    return replace(run, outcome=outcome)
+
+
+def _outcome(fields: Mapping[str, Any]) -> Outcome:
+    error = RunError(**fields["error"]) if fields["error"] else None
+    return Outcome(**{**fields, "open_blocking": tuple(fields["open_blocking"]), "error": error})
 
 
 def _with_open_attempts(run: Run, rows: Iterable[LedgerRow]) -> Run:
