@@ -191,6 +191,11 @@ def test_home_and_temporary_folder_are_private_and_gone_afterwards() -> None:
     assert not os.path.exists(home) and os.path.exists("/etc/passwd")
 
 
+def test_a_folder_of_a_thousand_levels_is_removed() -> None:
+    caged = run("import os\nprint(os.getcwd())\nfor _ in range(1500):\n    os.mkdir('d'); os.chdir('d')")
+    assert caged.end == "exited" and not os.path.exists(caged.output.strip())
+
+
 def test_hashes_are_the_same_in_every_run() -> None:
     outputs = {run("print(hash('a'), list({'x', 'y', 'z', 'w'}))").output for _ in range(3)}
     assert len(outputs) == 1 and outputs != {""}

@@ -78,15 +78,18 @@ async def run(program: Path, job: Mapping[str, object], limits: Limits) -> Caged
 def run_blocking(program: Path, job: Mapping[str, object], limits: Limits, switch: StopSwitch | None = None) -> Caged:
     """As `run`, for threads. Never raises for anything that the program or the machine does: see `Caged.end`."""
     started = time.monotonic()
-    home = tempfile.mkdtemp(prefix="reflect-lab-")
+    if os.name != "posix":
+        return Caged(end="not_started", problem="process limits need a POSIX system")
+    home = None
     try:
+        home = tempfile.mkdtemp(prefix="reflect-lab-")
         with ExitStack() as stack:
-            session = _Session(program, job, limits, switch, home, started, stack)
-            return session.run()
-    except OSError as error:
+            return _Session(program, job, limits, switch, home, started, stack).run()
+    except (OSError, RecursionError) as error:
         return Caged(end="not_started", problem=f"{type(error).__name__}: {error}", seconds=time.monotonic() - started)
     finally:
-        remove_folder(home)
+        if home is not None:
+            remove_folder(home)
 
 
 @dataclass

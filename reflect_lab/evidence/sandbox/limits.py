@@ -42,7 +42,7 @@ def process_limits(limits: Limits, integrity: Literal["split", "in_process"] | N
             "open_files": limits.open_files,
             "processes": limits.processes,
             "output_bytes": limits.output_bytes,
-            "user": "root" if os.geteuid() == 0 else "ordinary",
+            "user": "root" if os.name == "posix" and os.geteuid() == 0 else "ordinary",
         },
         verdict_integrity=integrity,
     )

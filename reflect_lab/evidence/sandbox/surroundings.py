@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 from reflect_lab.evidence.sandbox import warden
 
+log = logging.getLogger(__name__)
+
+_REMOVE_S = 30.0
 _ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
 _MARKER = "REFLECT_LAB_CAGE"
 
@@ -47,12 +52,16 @@ def kill_marked(marker: str) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    def make_writable(function: object, path: str, _: object) -> None:
-        with suppress(OSError):
-            os.chmod(os.path.dirname(path), 0o700)
-            os.chmod(path, 0o700, follow_symlinks=False) if os.path.islink(path) else os.chmod(path, 0o700)
-
-    for _ in range(2):
-        shutil.rmtree(folder, onerror=make_writable)
-        if not os.path.exists(folder):
-            return
+    """Removes a private folder, whatever a draft made of it: locked folders, links out, a thousand levels."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:
+        log.debug("%s is nested too deeply for Python", folder)
+    if not os.path.lexists(folder):
+        return
+    for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+        # Neither follows symbolic links on its way down.
+        with suppress(subprocess.TimeoutExpired):  # what is left is reported below
+            subprocess.run([*command, "--", folder], stderr=subprocess.DEVNULL, timeout=_REMOVE_S, check=False)
+    if os.path.lexists(folder):
+        log.warning("the temporary folder %s could not be removed", folder)
