@@ -34,6 +34,11 @@ test('the pieces of a text are the text, and none of its plain ones hides or reo
   }
 });
 
+test('a joiner between Latin letters, a second selector and tags are hidden text', () => {
+  const names = pieces('a\u200db ⚕\ufe0f\ufe0f\u{e0041}').flatMap(part => (part.kind === 'hidden' ? [part.name] : []));
+  assert.deepEqual(names, ['ZWJ', 'U+FE0F', 'U+E0041']);
+});
+
 test('joiners that emoji and scripts need stay as they are, and so do tabs and line feeds', () => {
   const text = '👩\u200d🔬 می\u200cخواهم\tx\n';
   assert.deepEqual(pieces(text), [{ kind: 'plain', text }]);
@@ -44,8 +49,8 @@ test('a label is one short line in which hidden characters have names', () => {
   assert.equal(plainLabel('x'.repeat(500), 10), `${'x'.repeat(9)}…`);
 });
 
-test('lines are counted as Python does: at line feeds, without an empty one after the last', () => {
-  assert.deepEqual(linesOf('a\nb\n'), ['a', 'b']);
+test('lines are counted as hunks count them: at line feeds alone', () => {
+  assert.deepEqual(linesOf('a\nb\n'), ['a', 'b', '']);
   assert.deepEqual(linesOf('a\r\nb'), ['a\r', 'b']);
   assert.deepEqual(linesOf(''), ['']);
 });

@@ -51,8 +51,8 @@ class RunWidget(anywidget.AnyWidget):
 
     def show_live(
         self,
-        *,
         step: str,
+        *,
         text: str = "",
         elapsed: float | None = None,
         can_stop: bool = True,

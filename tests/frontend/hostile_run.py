@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reflect_lab.core.critique import Critique, Discarded, Ground, Issue
+from reflect_lab.core.drafts import diff
 from reflect_lab.core.evidence import Evidence, Finding, Location, Sandbox
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Decision, Draft, Feedback, ModelUse, Notice, Outcome, Round, Run, RunError, Usage
 from reflect_lab.core.task import CheckSpec, Fact, Requirement, Task
-from tests.frontend.run_parts import calls, hunks
+from tests.frontend.run_parts import calls
 
 PAYLOADS = (
     "<script>window.hit='script'</script>",
@@ -81,7 +82,7 @@ def hostile() -> Run:
                 text=text,
                 mode="first" if i == 0 else "rewrite",
                 parent=None if i == 0 else 0,
-                diff=None if i == 0 else hunks(parent, revised),
+                diff=None if i == 0 else diff(parent, revised),
                 raw=attack,
                 reasoning=attack,
                 refused=attack,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reflect_lab.core.critique import Critique, Discarded, Issue
+from reflect_lab.core.drafts import diff
 from reflect_lab.core.evidence import Evidence, Finding, Location, Sandbox
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import (
@@ -28,7 +29,7 @@ from reflect_lab.core.run import (
 from reflect_lab.core.task import CheckSpec, Requirement, Task
 from reflect_lab.documents.run_document import dump_run
 from tests.frontend.hostile_run import hostile
-from tests.frontend.run_parts import calls, hunks, quoted
+from tests.frontend.run_parts import calls, quoted
 from tests.frontend.stalled_run import stalled
 
 FOLDER = Path(__file__).resolve().parent.parent / "fixtures" / "runs"
@@ -190,7 +191,7 @@ def accepted() -> Run:
     )
     second = Round(
         index=1,
-        draft=Draft(index=1, text=MEAN_1, mode="rewrite", parent=0, extraction="fence", diff=hunks(MEAN_0, MEAN_1)),
+        draft=Draft(index=1, text=MEAN_1, mode="rewrite", parent=0, extraction="fence", diff=diff(MEAN_0, MEAN_1)),
         evidence=(GATE, passing),
         critique=Critique(
             validity="ok", score=0.95, score_kind="critic", requirements_checked=("R1", "R2", "R3"), protocol="schema"

@@ -2,37 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from reflect_lab.core.critique import Ground
-from reflect_lab.core.run import Hunk, LedgerRow
-
-
-def hunks(old: str, new: str) -> tuple[Hunk, ...]:
-    """Line hunks; where one line became one line, the changed words are marked."""
-    before, after = old.split("\n"), new.split("\n")
-    found = []
-    for tag, a, b, c, d in difflib.SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            continue
-        old_marks, new_marks = [], []
-        for shift in range(min(b - a, d - c)):
-            words = difflib.SequenceMatcher(a=before[a + shift], b=after[c + shift], autojunk=False)
-            for word_tag, i, j, k, m in words.get_opcodes():
-                if word_tag != "equal":
-                    old_marks += [(a + shift, i, j)] if j > i else []
-                    new_marks += [(c + shift, k, m)] if m > k else []
-        found.append(
-            Hunk(
-                old_start=a,
-                old_end=b,
-                new_start=c,
-                new_end=d,
-                old_marks=tuple(old_marks),
-                new_marks=tuple(new_marks),
-            )
-        )
-    return tuple(found)
+from reflect_lab.core.run import LedgerRow
 
 
 def quoted(kind: str, source: str, text: str, quote: str) -> Ground:

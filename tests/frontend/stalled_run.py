@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from reflect_lab.core.critique import Critique, Issue
+from reflect_lab.core.drafts import diff
 from reflect_lab.core.evidence import Evidence, Finding, Location, Sandbox
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Decision, Draft, Feedback, ModelUse, Notice, Outcome, Round, Run, Usage
 from reflect_lab.core.task import CheckSpec, Fact, Requirement, Task
-from tests.frontend.run_parts import calls, hunks, quoted
+from tests.frontend.run_parts import calls, quoted
 
 REPORT_TASK = Task(
     text="Summarise the outage for customers in at most 120 words. Name the cause and the next step.",
@@ -112,7 +113,7 @@ def stalled() -> Run:
                 text=REPORTS[i],
                 mode="first" if i == 0 else "rewrite",
                 parent=None if i == 0 else i - 1,
-                diff=None if i == 0 else hunks(REPORTS[i - 1], REPORTS[i]),
+                diff=None if i == 0 else diff(REPORTS[i - 1], REPORTS[i]),
             ),
             evidence=(facts_failed, text_passed, not_run),
             critique=Critique(

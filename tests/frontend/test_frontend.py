@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from reflect_lab.documents.render_words import OUTCOMES, STOP_TITLES, VALIDITIES
 from reflect_lab.documents.run_document import dump_run, load_run
 from tests.frontend.make_runs import RUNS, render
 from tests.required import missing
@@ -54,6 +55,12 @@ def test_the_unit_tests_of_the_view_pass(npm: str) -> None:
 def test_the_lock_file_names_no_place_to_download_from() -> None:
     text = (LABEXTENSION / "package-lock.json").read_text(encoding="utf-8")
     assert '"resolved"' not in text
+
+
+def test_the_view_and_the_static_renderings_name_the_ends_alike() -> None:
+    words = (LABEXTENSION / "src" / "view" / "words.ts").read_text(encoding="utf-8")
+    for title in (*STOP_TITLES.values(), *OUTCOMES.values(), *VALIDITIES.values()):
+        assert f"'{title}'" in words
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))

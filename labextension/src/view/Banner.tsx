@@ -1,6 +1,6 @@
 /** How the run ended and why, with the numbers that caused it; while it runs, what it is doing. */
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { Outcome, Run } from '../run/types';
 import { isNotRecorded } from '../run/parse';
 import { Icon, type IconName } from './Icon';
@@ -112,7 +112,7 @@ function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Elem
       <p class="rl-message" role="status">
         <Words text={live.step} />
       </p>
-      {live.elapsed !== null && <span class="rl-quiet">{seconds(live.elapsed)}</span>}
+      <Clock key={live.step} from={live.elapsed ?? 0} />
       {live.can_stop && actions.stop !== null ? (
         <button type="button" class="rl-button rl-stop" disabled={isStopping} onClick={stop}>
           <Icon name="stop" /> {isStopping ? 'Stopping…' : 'Stop'}
@@ -124,6 +124,17 @@ function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Elem
       )}
     </div>
   );
+}
+
+/** Seconds of the present step, counted here, since no message may come for long. */
+function Clock({ from }: { from: number }): JSX.Element {
+  const [passed, setPassed] = useState(0);
+  useEffect(() => {
+    const started = Date.now();
+    const timer = setInterval(() => setPassed((Date.now() - started) / 1000), 1000);
+    return () => clearInterval(timer);
+  }, [from]);
+  return <span class="rl-quiet rl-clock">{plural(Math.round(from + passed), 'second')}</span>;
 }
 
 function Spent({ run }: { run: Run }): JSX.Element {

@@ -2,9 +2,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Issue, Round, Run } from '../run/types';
-import { changes, foldUnchanged, rowsOf, type Block as DiffBlock, type Row } from './diff';
+import { changes, foldUnchanged, rowsOf, wholeRows, type Block as DiffBlock, type Row } from './diff';
 import { marksByLine } from './places';
-import { linesOf } from './codepoints';
 import { Block, Clipped, Marked, NO_MATH } from './Text';
 import { count, plural } from './words';
 
@@ -62,10 +61,6 @@ export function Draft({ run, round, target }: { run: Run; round: Round; target: 
       <Apart round={round} />
     </section>
   );
-}
-
-function wholeRows(text: string): Row[] {
-  return linesOf(text).map((line, at) => ({ kind: 'same', oldLine: null, newLine: at + 1, text: line, marks: [] }));
 }
 
 function Rows({ rows, isFolded, isCode, issues, text, target }: {

@@ -74,7 +74,7 @@ export function Block({ text, limit = 4000, class: name = '' }: {
   const isCut = !isWhole && text.length > limit;
   return (
     <>
-      <pre class={`rl-block ${NO_MATH} ${name}`} dir="auto">
+      <pre class={`rl-block ${NO_MATH} ${name}`} dir="auto" tabIndex={0}>
         {shown(isCut ? text.slice(0, limit) : text)}
         {isCut && '…'}
       </pre>

@@ -40,19 +40,39 @@ export type Piece = { kind: 'plain'; text: string } | { kind: 'hidden'; char: st
 
 const NAMES: Record<string, string> = {
   '\u0000': 'NUL', '\u0007': 'BEL', '\u0008': 'BS', '\u000b': 'VT', '\u000c': 'FF', '\r': 'CR', '\u001b': 'ESC',
-  '\u007f': 'DEL', '\u00ad': 'SHY', '\u061c': 'ALM', '\u200b': 'ZWSP', '\u200e': 'LRM', '\u200f': 'RLM',
-  '\u202a': 'LRE', '\u202b': 'RLE', '\u202c': 'PDF', '\u202d': 'LRO', '\u202e': 'RLO', '\u2066': 'LRI',
-  '\u2067': 'RLI', '\u2068': 'FSI', '\u2069': 'PDI', '\ufeff': 'BOM', '\u2028': 'LS', '\u2029': 'PS', '\u2060': 'WJ'
+  '\u007f': 'DEL', '\u00ad': 'SHY', '\u061c': 'ALM', '\u200b': 'ZWSP', '\u200c': 'ZWNJ', '\u200d': 'ZWJ',
+  '\u200e': 'LRM', '\u200f': 'RLM', '\u2028': 'LS', '\u2029': 'PS', '\u202a': 'LRE', '\u202b': 'RLE',
+  '\u202c': 'PDF', '\u202d': 'LRO', '\u202e': 'RLO', '\u2060': 'WJ', '\u2066': 'LRI', '\u2067': 'RLI',
+  '\u2068': 'FSI', '\u2069': 'PDI', '\ufeff': 'BOM'
 };
 
-/* Controls except tab and line feed, format characters except the joiners that scripts and emoji need, line and
-   paragraph separators, tag characters, and lone surrogates. */
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|(?![\u200c\u200d])\p{Cf}|[\u2028\u2029\u115f\u1160\u3164\uffa0]|\p{Cs}/gu;
+/* The same characters as the static renderings name: controls but tab and line feed, format characters, separators,
+   fillers, noncharacters, lone surrogates, tags, and variation selectors that can carry hidden bytes. */
+const HIDDEN = new RegExp(
+  '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f' +
+    '\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff' +
+    '\\ud800-\\udfff\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}]' +
+    '|(?<=[\\ufe00-\\ufe0f])[\\ufe00-\\ufe0f]',
+  'gu'
+);
+const JOINERS = /[\u200c\u200d]/;
+const LAST_LATIN = 0x2ff;
 
 function nameOf(char: string): string {
   const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
   return NAMES[char] ?? `U+${code}`;
+}
+
+/** Whether a joiner stands between two characters of scripts, or emoji, that need it. */
+function isNeeded(text: string, at: number): boolean {
+  const before = [...text.slice(Math.max(0, at - 2), at)].pop();
+  const after = text.codePointAt(at + 1);
+  if (before === undefined || after === undefined) {
+    return false;
+  }
+  return [before, String.fromCodePoint(after)].every(
+    char => (char.codePointAt(0) ?? 0) > LAST_LATIN && char.search(HIDDEN) < 0
+  );
 }
 
 /** The text in pieces; joined, they are the text again. */
@@ -60,6 +80,9 @@ export function pieces(text: string): Piece[] {
   const found: Piece[] = [];
   let from = 0;
   for (const match of text.matchAll(HIDDEN)) {
+    if (JOINERS.test(match[0]) && isNeeded(text, match.index)) {
+      continue;
+    }
     if (match.index > from) {
       found.push({ kind: 'plain', text: text.slice(from, match.index) });
     }
@@ -82,13 +105,9 @@ export function plainLabel(text: string, limit = 120): string {
   return shown.length > limit ? `${shown.slice(0, limit - 1)}…` : shown;
 }
 
-/** The lines of a text, split where Python's side splits them: at line feeds alone. */
+/** The lines of a text as hunks count them: split at line feeds alone, with an empty one after a last line feed. */
 export function linesOf(text: string): string[] {
-  const lines = text.split('\n');
-  if (lines.length > 1 && lines[lines.length - 1] === '') {
-    lines.pop();
-  }
-  return lines;
+  return text.split('\n');
 }
 
 export interface Excerpt {

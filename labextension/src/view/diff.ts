@@ -72,7 +72,20 @@ export function rowsOf(oldText: string, newText: string, hunks: Hunk[]): Row[] {
     }
   }
   same(after.length);
-  return rows;
+  return withoutEnd(rows);
+}
+
+/** The rows of a draft that is shown whole. */
+export function wholeRows(text: string): Row[] {
+  return withoutEnd(
+    linesOf(text).map((line, at) => ({ kind: 'same', oldLine: null, newLine: at + 1, text: line, marks: [] }))
+  );
+}
+
+/** The empty line after a last line feed is no line that a reader knows of; it is shown only where it changed. */
+function withoutEnd(rows: Row[]): Row[] {
+  const last = rows[rows.length - 1];
+  return rows.length > 1 && last?.kind === 'same' && last.text === '' ? rows.slice(0, -1) : rows;
 }
 
 /** The rows with long unchanged runs set apart, so that they can be folded. */
