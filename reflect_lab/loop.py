@@ -80,6 +80,12 @@ class Roles:
     critic: CriticRole | None
     evidence: EvidenceRole
 
+    async def close(self) -> None:
+        """Closes the models' connections."""
+        for role in (self.generator, self.critic):
+            if role is not None:
+                await role.client.close()
+
 
 async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -> Run:
     """Runs the loop to its end and returns the finished run.
@@ -195,6 +201,7 @@ def _request(
         temperature=role.temperature,
         seed=role.seed,
         schema=None if name == "generator" else getattr(role, "schema", None),
+        seconds_left=seconds_left(run),
     )
 
 

@@ -80,7 +80,7 @@ class OptionParser(argparse.ArgumentParser):
     """An argparse parser whose errors are WrongUse: one line that names the option and the nearest right one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, allow_abbrev=False, **kwargs)
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def error(self, message: str) -> NoReturn:
         raise WrongUse(f"{self.prog}: {message}")

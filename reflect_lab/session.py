@@ -14,28 +14,33 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from reflect_lab import __version__
 from reflect_lab.core.controller import has_critic
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import ModelUse, Run
 from reflect_lab.core.task import Task
 from reflect_lab.documents.front_matter import CellOptions
+from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.loop import Roles, run_loop
 from reflect_lab.models.endpoints import Endpoints
+from reflect_lab.models.scripted import ScriptedClient
 from reflect_lab.options import RunOptions, resolve_policy
+from reflect_lab.recording import Recording
 from reflect_lab.roles.critic import Critic
 from reflect_lab.roles.generator import Generator
 from reflect_lab.roles.prompt import Prompt, generator_prompt, shipped_critic
 from reflect_lab.store.layout import traces_folder
+from reflect_lab.store.redact import Redactor
 
 if TYPE_CHECKING:
     from reflect_lab.core.chat import ChatClient
     from reflect_lab.store.traces import Traces
 
 DEFAULT_CRITIC = "grounded"
-VERSIONED = ("reflect-lab", "openai", "duckdb", "opentelemetry-sdk", "genai-prices", "xllamacpp")
+VERSIONED = ("openai", "duckdb", "opentelemetry-sdk", "genai-prices", "xllamacpp")
 
 
 @dataclass
@@ -53,6 +58,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
+        self.redactor = Redactor(self.environ, {secret.name: secret.reveal() for secret in self.endpoints.secrets()})
         self._recordings: dict[Path, Recording] = {}
 
     def folder(self, explicit: str | Path | None = None) -> Path:
@@ -81,8 +87,11 @@ class Session:
         cell = read_cell(task)
         chosen = (options or RunOptions()).over(cell.options)
         run, roles = await self.prepare(cell.task, chosen, base or self.cwd)
-        recording = self._recording(self.folder(traces))
-        return await run_loop(run, roles, [*recording.observers(), *observers])
+        recording = self.recording(traces)
+        try:
+            return await run_loop(run, roles, [*recording.observers(), *observers])
+        finally:
+            await roles.close()
 
     async def prepare(self, task: Task, options: RunOptions, base: Path) -> tuple[Run, Roles]:
         """The empty run and the roles that will perform it."""
@@ -111,11 +120,13 @@ class Session:
             run = replace(run, models={**run.models, "critic": _use(critic_client)})
         else:
             run = replace(run, prompts={"generator": prompt.use})
+        script = client.script if isinstance(client, ScriptedClient) else None
         checks = Checks(
             task,
             sandbox=options.sandbox or "auto",
             code_is_trusted=not client.is_live,
-            scripted=getattr(client, "next_check", None),
+            scripted=script.next_check if script else None,
+            scripted_names=script.check_names if script else None,
         )
         return run, Roles(generator=generator, critic=critic, evidence=checks)
 
@@ -131,10 +142,21 @@ class Session:
                 raise WrongUse(f"the critic file {name} can't be read: {error}") from None
         return shipped_critic(name, tuple(self.critics))
 
-    def _recording(self, folder: Path) -> Recording:
+    def recording(self, explicit: str | Path | None = None) -> Recording:
+        """What records runs in a traces folder; it stays open until the session is closed."""
+        folder = self.folder(explicit)
         if folder not in self._recordings:
-            self._recordings[folder] = Recording(folder, self.environ)
+            self._recordings[folder] = Recording(folder, self.environ, self.redactor, versions()["reflect_lab"])
         return self._recordings[folder]
+
+    def destination(self, explicit: str | Path | None = None) -> str:
+        """Where runs are recorded, in words; it says so when they leave the machine."""
+        away = self.recording(explicit).leaves_machine
+        return f"{self.folder(explicit)}" + (f", and as spans at {away}" if away else "")
+
+    def shown(self, run: Run) -> Run:
+        """The run as it may be displayed: without any key that is known here."""
+        return load_run(self.redactor.value(dump_run(run)))
 
     async def close(self) -> None:
         """Releases model clients, the embedded model's server and the trace files."""
@@ -170,7 +192,7 @@ def new_run_id() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of what a run depends on; a package that is not installed is left out."""
-    found = {"python": ".".join(map(str, sys.version_info[:3]))}
+    found = {"reflect_lab": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
     for name in VERSIONED:
         try:
             found[name.replace("-", "_")] = metadata.version(name)

@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         from reflect_lab.documents.render_text import run_text
 
-        print(run_text(finished))
+        print(run_text(finished, traces=str(arguments.traces or "")))
     assert finished.outcome is not None
     if finished.outcome.stop_reason == "error":
         if arguments.json:

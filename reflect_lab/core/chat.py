@@ -20,7 +20,8 @@ class ChatRequest:
     """One logical call. `call` counts the run's logical calls from 1; `max_tokens` is already clamped to the budget.
 
     `schema` is a JSON Schema that the answer should follow (the critic's), None for free text. `reserved_tokens` is
-    what the budget set aside (prompt estimate + `max_tokens`).
+    what the budget set aside (prompt estimate + `max_tokens`). `seconds_left` is what the run's own time limit leaves
+    for the call, retries and waits included; None where there is no limit.
     """
 
     role: Role
@@ -32,6 +33,7 @@ class ChatRequest:
     temperature: float | None = None
     seed: int | None = None
     schema: Mapping[str, object] | None = None
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

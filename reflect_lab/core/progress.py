@@ -73,9 +73,11 @@ def is_gain(new: Round, old: Round, rules: Rules) -> bool:
 
 
 def is_progress(new: Round, old: Round, rules: Rules) -> bool:
-    """Whether `new` got further than the best round before it: fewer failed findings, a strictly smaller set of
-    blocking keys (one solved and one new is no shrinking), or a gain in score."""
-    return failed_count(new) < failed_count(old) or blocking_keys(new) < blocking_keys(old) or is_gain(new, old, rules)
+    """Whether `new` got further than the best round before it: a strictly smaller set of blocking keys (one solved and
+    one new is no shrinking), a gain in score, or fewer failed findings where the critic had not judged the best round
+    (what it says of a draft that it sees for the first time then hides no progress)."""
+    solved_checks = failed_count(new) < failed_count(old) and not _critique_is_known(old)
+    return solved_checks or blocking_keys(new) < blocking_keys(old) or is_gain(new, old, rules)
 
 
 def rounds_without_progress(rounds: Sequence[Round], rules: Rules) -> int:

@@ -76,7 +76,7 @@ def after(run: Run, event: Event) -> Run:
 def _settle(run: Run, event: Event) -> Run:
     """Ledger rows and notices of the event, and which model answered."""
     rows: tuple[LedgerRow, ...] = getattr(event, "ledger", ())
-    notices = getattr(event, "notices", ())
+    notices = tuple(n for n in getattr(event, "notices", ()) if n not in run.notices)
     models: Mapping[str, ModelUse] = run.models
     for row in rows:
         if row.answered and row.role in models and models[row.role].answered != row.answered:

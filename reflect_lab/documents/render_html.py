@@ -187,7 +187,7 @@ def _evidence_list(run: Run, position: int, caps: Caps) -> str:
 
 def _evidence(evidence: Evidence, caps: Caps) -> str:
     mark = {"passed": "✓", "failed": "✗"}.get(evidence.status, "○")
-    head = f"{mark} {_text(evidence.source, caps.line)}: {escape(', '.join(words.evidence_words(evidence)))}"
+    head = f"{mark} {_text(evidence.source, caps.line)}: {_text(', '.join(words.evidence_words(evidence)), caps.line)}"
     failed = [f for f in evidence.findings if f.status != "passed"]
     items = [
         f"{_text(f.id, caps.line)} {words.STATUSES[f.status]}: {_text(f.message, caps.line)}"

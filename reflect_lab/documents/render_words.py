@@ -1,6 +1,7 @@
 """What the parts of a run are called in the static renderings: plain words, still unescaped.
 
-Texts of models and tools pass through here unchanged; each renderer escapes them for its own form.
+Texts of models, tools and users pass through here unchanged; each renderer escapes them for its own form. Only
+`stop_title`, `spent`, `round_title` and `returned`'s title hold none and may stand as they are.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def stop_title(outcome: Outcome | None) -> str:
     if outcome is None:
         return "The record ends before the run did"
     if outcome.stop_reason == "budget" and outcome.budget_dimension is not None:
-        dimension = DIMENSIONS.get(outcome.budget_dimension, outcome.budget_dimension)
+        dimension = DIMENSIONS.get(outcome.budget_dimension, "a dimension unknown here")
         return f"The budget of {dimension} does not allow another step"
     return STOP_TITLES[outcome.stop_reason]
 
@@ -120,7 +121,8 @@ def cost(usage: Usage) -> str:
     if usage.cost is None:
         return "cost unknown"
     digits = 6 if usage.cost and abs(usage.cost) < 0.01 else 3
-    return f"{usage.cost:.{digits}f} {usage.currency or ''}".strip()
+    currency = "".join(c for c in usage.currency or "" if c.isascii() and c.isalnum())[:8]
+    return f"{usage.cost:.{digits}f} {currency}".strip()
 
 
 def tokens(usage: Usage) -> str:

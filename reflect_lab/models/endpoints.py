@@ -15,6 +15,7 @@ from typing import Protocol
 from reflect_lab.core.chat import ChatClient
 from reflect_lab.core.errors import NoModel, WrongUse
 from reflect_lab.core.run import Role
+from reflect_lab.documents import tour
 from reflect_lab.models.config import EndpointConfig, ModelsConfig, checked_url, did_you_mean, load_config
 from reflect_lab.models.openai_client import (
     DEFAULT_MAX_TOKENS,
@@ -250,7 +251,10 @@ def _scripted(name: str, base: Path) -> ChatClient:
     file = name.removeprefix(SCRIPTED)
     if not file:
         raise WrongUse(f"`{SCRIPTED}` needs a file: {SCRIPTED}FILE")
-    return ScriptedClient(Script.load(base / Path(file).expanduser()), model=name)
+    path = base / Path(file).expanduser()
+    if file == tour.SCRIPT_NAME and not path.exists():
+        path = tour.REPLIES
+    return ScriptedClient(Script.load(path), model=name)
 
 
 def _shown(url: str) -> str:

@@ -17,6 +17,10 @@ class Secret:
         self._value = value
         self._name = name
 
+    @property
+    def name(self) -> str:
+        return self._name
+
     def reveal(self) -> str:
         """The value itself; hand it on, never keep it in a variable."""
         return self._value

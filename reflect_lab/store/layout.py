@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-LOG_FOLDER = "log"
-SPANS_FOLDER = "spans"
+LOG_FOLDER: Literal["log"] = "log"
+SPANS_FOLDER: Literal["spans"] = "spans"
 INDEX_FILE = "reflect.duckdb"
 ENVIRONMENT_NAME = "REFLECT_TRACES"
 PROJECT_MARKS = ("reflect-lab.toml", "pyproject.toml", ".git")

@@ -58,7 +58,15 @@ class Content:
         return text if self.is_captured else f"sha256:{self.sha256(text)[:16]}"
 
     def json(self, value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False)
+        """Plain values as JSON text. Keys are hidden before: escaping would hide them from the redactor."""
+        return json.dumps(self._redacted(value), ensure_ascii=False)
+
+    def _redacted(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, dict):
+            return {name: self._redacted(item) for name, item in value.items()}
+        return [self._redacted(item) for item in value] if isinstance(value, (list, tuple)) else value
 
     def _text(self, text: str) -> str:
         return self.redact(text).encode("utf-8", "backslashreplace").decode("utf-8")

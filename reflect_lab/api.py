@@ -1,0 +1,80 @@
+"""The public Python API: `import reflect_lab as rl`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reflect_lab.core import task as core
+from reflect_lab.core.errors import ReflectLabError, WrongUse
+from reflect_lab.core.observer import Observer
+from reflect_lab.core.policy import Policy
+from reflect_lab.core.run import Run
+from reflect_lab.documents.task_cell import Cell, parse_cell
+from reflect_lab.options import RunOptions
+from reflect_lab.session import Session
+
+if TYPE_CHECKING:
+    from reflect_lab.store.traces import Traces
+
+__all__ = [
+    "Policy",
+    "ReflectLabError",
+    "Run",
+    "Session",
+    "Task",
+    "WrongUse",
+    "open_traces",
+    "reflect",
+    "reflect_sync",
+]
+
+
+class Task(core.Task):
+    """A task, as in `reflect_lab.core.task`, which can be read from a cell's Markdown."""
+
+    @classmethod
+    def from_markdown(cls, text: str) -> Task:
+        """The task of a cell or task file (its options and labels are left out). Raises WrongUse."""
+        read = parse_cell(text, where="task").task
+        return cls(**{field.name: getattr(read, field.name) for field in fields(core.Task)})
+
+
+async def reflect(
+    task: Cell | core.Task | str,
+    *,
+    traces: str | Path | None = None,
+    observers: Sequence[Observer] = (),
+    **options: Any,
+) -> Run:
+    """Runs the bounded loop on a task (a Task, or a cell's Markdown) and returns the finished run.
+
+    `options` are the fields of `RunOptions`: `model`, `critic`, `policy`, `max_revisions`, `budget_tokens`, … A run
+    that can't start raises WrongUse; a run that ends with an error returns, with the error in `run.outcome`. To run
+    many tasks, keep a `Session` and call its `reflect`.
+    """
+    unknown = options.keys() - RunOptions.__dataclass_fields__.keys()
+    if unknown:
+        from reflect_lab.documents.suggest import did_you_mean
+
+        name = sorted(unknown)[0]
+        raise WrongUse(f"reflect() has no option {name!r}; {did_you_mean(name, RunOptions.__dataclass_fields__)}")
+    async with Session(traces=traces) as session:
+        return await session.reflect(task, RunOptions(**options), observers=observers)
+
+
+def reflect_sync(task: Cell | core.Task | str, **options: Any) -> Run:
+    """`reflect` for scripts. In a notebook, where a loop is running already, write `await rl.reflect(…)`."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(reflect(task, **options))
+    raise WrongUse("an event loop is running here (a notebook?): write `await rl.reflect(…)` instead")
+
+
+def open_traces(folder: str | Path | None = None) -> Traces:
+    """The traces of a folder (default: where runs made here are recorded)."""
+    return Session().open_traces(folder)

@@ -1,0 +1,106 @@
+"""What this machine has for reflect-lab, and what to do about the rest. It calls no model and changes nothing."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from reflect_lab.models import embedded
+from reflect_lab.session import Session, versions
+
+State = Literal["ok", "missing", "note"]
+MARKS: dict[State, str] = {"ok": "✓", "missing": "✗", "note": "·"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    """One part of the machine: what was found, and what to do where something is missing."""
+
+    part: str
+    state: State
+    found: str
+    advice: str | None = None
+
+
+def examine(session: Session) -> list[Diagnosis]:
+    """All parts, in the order in which a user meets them."""
+    return list(_parts(session))
+
+
+def report(diagnoses: Sequence[Diagnosis]) -> str:
+    """The diagnoses as text, one part a line."""
+    width = max(len(d.part) for d in diagnoses)
+    lines = []
+    for diagnosis in diagnoses:
+        lines.append(f"{MARKS[diagnosis.state]} {diagnosis.part:<{width}}  {diagnosis.found}")
+        if diagnosis.advice:
+            lines.append(f"  {'':<{width}}  {diagnosis.advice}")
+    return "\n".join(lines)
+
+
+def _parts(session: Session) -> Iterator[Diagnosis]:
+    known = versions()
+    yield Diagnosis(part="python", state="ok", found=f"{known['python']} ({sys.executable})")
+    packages = ", ".join(f"{name} {version}" for name, version in known.items() if name != "python")
+    yield Diagnosis(part="packages", state="ok", found=packages)
+    yield _live_view()
+    yield from _models(session)
+    yield _sandbox()
+    yield _traces(session)
+    yield _spans(session)
+
+
+def _live_view() -> Diagnosis:
+    static = Path(__file__).with_name("static")
+    if not (static / "widget.js").exists():
+        return Diagnosis(
+            part="live view", state="missing", found="the front end is not built", advice="run `make setup`"
+        )
+    if importlib.util.find_spec("jupyterlab") is None:
+        advice = "install it beside this with `pip install 'reflect-lab[lab]'`, or open the notebook in another one"
+        return Diagnosis(part="live view", state="note", found="built; JupyterLab is not installed here", advice=advice)
+    return Diagnosis(part="live view", state="ok", found="built, with JupyterLab")
+
+
+def _models(session: Session) -> Iterator[Diagnosis]:
+    why = embedded.why_missing()
+    if why is None:
+        yield Diagnosis(part="embedded model", state="ok", found=f"{embedded.MODEL_NAME} (--model local)")
+    else:
+        yield Diagnosis(part="embedded model", state="missing", found=why)
+    base, key = session.environ.get("OPENAI_BASE_URL"), session.environ.get("OPENAI_API_KEY")
+    if base or key:
+        server = "OPENAI_BASE_URL is set" if base else "OPENAI_API_KEY is set, the server is OpenAI's own"
+        yield Diagnosis(part="endpoint", state="ok", found=f"{server}; {'a key is set' if key else 'no key is set'}")
+    else:
+        advice = "set OPENAI_BASE_URL (and OPENAI_API_KEY), or name an endpoint in reflect-lab.toml"
+        yield Diagnosis(part="endpoint", state="note", found="none in the environment", advice=advice)
+
+
+def _sandbox() -> Diagnosis:
+    return Diagnosis(
+        part="sandbox",
+        state="note",
+        found="level 1: process limits (no isolation)",
+        advice="code of a live model is not run until --sandbox process says so",
+    )
+
+
+def _traces(session: Session) -> Diagnosis:
+    folder = session.folder()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not os.access(existing, os.W_OK):
+        advice = "name another folder with --traces or REFLECT_TRACES"
+        return Diagnosis(part="traces", state="missing", found=f"{folder} can't be written", advice=advice)
+    return Diagnosis(part="traces", state="ok", found=str(folder))
+
+
+def _spans(session: Session) -> Diagnosis:
+    away = session.recording().leaves_machine
+    found = f"sent to {away}" if away else "kept in the traces folder"
+    return Diagnosis(part="spans", state="note" if away else "ok", found=found)

@@ -1,0 +1,224 @@
+"""What the magics do: parse, call the session, display."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from reflect_lab.core.errors import ReflectLabError, WrongUse
+from reflect_lab.core.run import Run
+from reflect_lab.documents.suggest import did_you_mean
+from reflect_lab.documents.task_cell import Cell, fill_task, parse_cell
+from reflect_lab.notebook.explain import Explainer
+from reflect_lab.notebook.live import LiveView, PlainView, View
+from reflect_lab.options import OptionParser, add_run_options, run_options
+from reflect_lab.roles.prompt import Prompt
+from reflect_lab.session import Session
+
+LINE_COMMANDS = ("doctor", "list", "show", "sql", "tour")
+IN_A_MAGIC = "the cell runs inside another magic, which can't wait for clicks"
+
+
+class CellError(ReflectLabError):
+    """One clean line in place of a traceback; it stops "Run all"."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class Commands:
+    """The magics' work for one shell. Owns the shell's session."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.session = Session(cwd=Path.cwd(), environ=os.environ)
+        self._cell_options = _cell_parser()
+
+    async def reflect(self, line: str, cell: str) -> Run | None:
+        """Runs a cell in the kernel's own loop, with the live view."""
+        with _clean_errors():
+            parsed, task = self._read(line, cell)
+            is_live = self._has_front_end and not parsed.no_display and not parsed.explain
+            view: View = LiveView(self.session.redactor.value) if is_live else PlainView()
+            running = asyncio.ensure_future(self._run(task, parsed, view))
+            view.on_stop(running.cancel)
+            return self._finish(await _outlive_interrupt(running, view), parsed, view)
+
+    def reflect_in_thread(self, line: str, cell: str) -> Run | None:
+        """Runs a cell in a thread with a loop of its own; the result is shown when it is there."""
+        with _clean_errors():
+            parsed, task = self._read(line, cell)
+            view = PlainView(buttons_off=IN_A_MAGIC if self._has_front_end else None)
+            return self._finish(self._in_thread(task, parsed, view), parsed, view)
+
+    def line(self, line: str) -> Any:
+        """`%reflect COMMAND …`."""
+        with _clean_errors():
+            words = shlex.split(line)
+            command, rest = (words[0], words[1:]) if words else ("", [])
+            if command not in LINE_COMMANDS:
+                raise WrongUse(f"%reflect {command}: {did_you_mean(command, LINE_COMMANDS)}")
+            perform: Callable[[list[str]], Any] = getattr(self, f"_{command}")
+            return perform(rest)
+
+    def register_critic(self, line: str, cell: str) -> None:
+        """`%%critic NAME`: the cell's text becomes a critic prompt of this session."""
+        with _clean_errors():
+            names = shlex.split(line)
+            if len(names) != 1 or names[0].startswith("-"):
+                raise WrongUse("%%critic wants one name: %%critic NAME")
+            if not cell.strip():
+                raise WrongUse(f"%%critic {names[0]}: the prompt is empty; write it below this line")
+            prompt = Prompt(names[0], cell.strip() + "\n")
+            self.session.critics[prompt.name] = prompt
+            items = f", {len(prompt.rubric)} rubric items" if prompt.rubric else ""
+            print(f"critic {prompt.name}: version {prompt.use.sha256[:12]}{items}")  # noqa: T201
+
+    def close(self) -> None:
+        """Releases the session; works with and without a running loop."""
+        thread = threading.Thread(target=lambda: asyncio.run(self.session.close()))
+        thread.start()
+        thread.join()
+
+    @property
+    def _has_front_end(self) -> bool:
+        return hasattr(self.shell, "kernel")
+
+    def _read(self, line: str, cell: str) -> tuple[Any, Cell]:
+        parsed = self._cell_options.parse_all(_split(line))
+        if parsed.out and not parsed.out.isidentifier():
+            raise WrongUse(f"--out {parsed.out}: this is no name of a variable")
+        read = parse_cell(cell, where="cell", first_line=2)
+        if parsed.vars:
+            variables = {k: str(v) for k, v in self.shell.user_ns.items() if not k.startswith("_")}
+            read = Cell(
+                task=fill_task(read.task, variables), labels=read.labels, options=read.options, lines=read.lines
+            )
+        return parsed, read
+
+    async def _run(self, task: Cell, parsed: Any, view: View) -> Run:
+        observers = [view, Explainer()] if parsed.explain else [view]
+        view.start(self.session.destination(parsed.traces))
+        return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
+
+    def _in_thread(self, task: Cell, parsed: Any, view: View) -> Run:
+        loop = asyncio.new_event_loop()
+        running = loop.create_task(self._run(task, parsed, view))
+        thread = threading.Thread(target=_run_to_end, args=(loop, running))
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.1)
+        except KeyboardInterrupt:
+            loop.call_soon_threadsafe(running.cancel)
+            thread.join()
+        try:
+            return running.result()
+        except asyncio.CancelledError:
+            return _kept(view)
+        finally:
+            loop.close()
+
+    def _finish(self, run: Run, parsed: Any, view: View) -> Run | None:
+        """Shows the finished run, sets its variable, and stops "Run all" where the run did not end on its own."""
+        if not parsed.no_display:
+            view.finish(self.session.shown(run))
+        if parsed.out:
+            self.shell.user_ns[parsed.out] = run
+        assert run.outcome is not None
+        if run.outcome.stop_reason == "error":
+            raise CellError(f"the run ended with an error: {run.outcome.message}")
+        if run.outcome.stop_reason == "cancelled":
+            raise CellError("the run was cancelled; the best draft so far is shown above")
+        return None if parsed.out or not parsed.no_display else run
+
+    def _tour(self, words: list[str]) -> None:
+        from reflect_lab.documents.tour import SCRIPT_NAME, tour_task
+
+        if words:
+            raise WrongUse("%reflect tour takes no further words")
+        self.reflect_in_thread(f"--model scripted:{SCRIPT_NAME} --name tour --explain", tour_task())
+
+    def _list(self, words: list[str]) -> Any:
+        return self.session.open_traces().runs()
+
+    def _show(self, words: list[str]) -> None:
+        if len(words) != 1:
+            raise WrongUse("%reflect show wants one run: %reflect show RUN (an id, or its beginning)")
+        traces = self.session.open_traces()
+        view = PlainView()
+        view.start(str(traces.folder))
+        view.finish(traces.run(words[0]))
+
+    def _sql(self, words: list[str]) -> Any:
+        if len(words) != 1:
+            raise WrongUse('%reflect sql wants one query in quotes: %reflect sql "select * from runs"')
+        return self.session.open_traces().sql(words[0])
+
+    def _doctor(self, words: list[str]) -> None:
+        from reflect_lab.doctor import examine, report
+
+        print(report(examine(self.session)))  # noqa: T201
+
+
+def _cell_parser() -> OptionParser:
+    parser = OptionParser(prog="%%reflect", add_help=False)
+    add_run_options(parser)
+    parser.add_argument("--out", metavar="NAME", help="variable that gets the run")
+    parser.add_argument("--vars", action="store_true", help="fill {{name}} with the notebook's variables")
+    parser.add_argument("--explain", action="store_true", help="explain each step before its result is shown")
+    parser.add_argument("--no-display", action="store_true", help="show nothing; the cell's value is the run")
+    return parser
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError as error:
+        raise WrongUse(f"%%reflect: the options can't be read ({error})") from None
+
+
+def _run_to_end(loop: asyncio.AbstractEventLoop, running: asyncio.Task[Run]) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(running)
+    except (Exception, asyncio.CancelledError):
+        return  # the waiting thread takes it from the task
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+
+
+async def _outlive_interrupt(running: asyncio.Future[Run], view: View) -> Run:
+    """The finished run. An interrupt or a press of Stop ends the loop, which folds in `cancelled` first."""
+    task = asyncio.current_task()
+    while True:
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            if running.done():
+                return _kept(view)
+            running.cancel()
+            if task is not None:
+                task.uncancel()
+
+
+def _kept(view: View) -> Run:
+    if view.run is None or view.run.outcome is None:
+        raise CellError("cancelled before the first draft was asked for")
+    return view.run
+
+
+class _clean_errors:
+    """Turns this package's errors into one clean line."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ReflectLabError) and not isinstance(error, CellError):
+            raise CellError(str(error)) from None

@@ -1,0 +1,127 @@
+"""How a run is shown in a cell: live while it runs, and as one static bundle when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from reflect_lab.core.events import Event
+from reflect_lab.core.observer import Observer
+from reflect_lab.core.run import LedgerRow, Run
+from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, WriteDraft
+
+
+class View(Observer):
+    """Keeps the newest state of the run, and shows it at the end."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+        self.traces: str | None = None
+
+    def start(self, traces: str) -> None:
+        """Called before the run starts; `traces` says where it is recorded."""
+        self.traces = traces
+
+    def on_stop(self, stop: Callable[[], object]) -> None:
+        """Gives the view something to call when the user presses Stop."""
+
+    def on_event(self, run: Run, event: Event) -> None:
+        self.run = run
+
+    def finish(self, run: Run) -> None:
+        """Shows the finished run."""
+
+
+class PlainView(View):
+    """Nothing while the run goes on, the result at the end: for terminals and for cells within another magic."""
+
+    def __init__(self, buttons_off: str | None = None) -> None:
+        super().__init__()
+        self._buttons_off = buttons_off
+
+    def finish(self, run: Run) -> None:
+        if self._buttons_off:
+            print(f"the buttons were off while this ran: {self._buttons_off}")  # noqa: T201
+        _display(_bundle(run, self.traces), raw=True)
+
+
+class LiveView(View):
+    """A widget that follows the run, replaced by the static bundle at the end (a bare widget is lost when saved)."""
+
+    def __init__(self, redact: Callable[[Any], Any]) -> None:
+        """`redact` hides keys in a run's document."""
+        super().__init__()
+        self._redact = redact
+        self._stop: Callable[[], object] | None = None
+        self._widget: Any = None
+        self._handle: Any = None
+
+    def on_stop(self, stop: Callable[[], object]) -> None:
+        self._stop = stop
+
+    def start(self, traces: str) -> None:
+        from reflect_lab.notebook.widget import RunWidget
+
+        super().start(traces)
+        self._widget = RunWidget(traces)
+        self._widget.on_stop(self._pressed)
+        self._widget.show_live("starting")
+        self._handle = _display(self._widget, display_id=True)
+
+    def around_step(self, run: Run, step: Step) -> AbstractContextManager[object]:
+        self._widget.show_live(step_name(step))
+        return nullcontext()
+
+    def on_text(self, run: Run, step: Step, delta: str) -> None:
+        self._widget.stream(delta)
+
+    def on_attempt(self, run: Run, row: LedgerRow) -> None:
+        if row.status == "retried":  # what was streamed so far is void
+            self._widget.show_live(f"{row.role}: trying once more ({row.error or 'the connection broke'})")
+
+    def on_event(self, run: Run, event: Event) -> None:
+        from reflect_lab.documents.run_document import dump_run
+
+        super().on_event(run, event)
+        self._widget.show_run(self._redact(dump_run(run)))
+
+    def finish(self, run: Run) -> None:
+        self._handle.update(_bundle(run, self.traces), raw=True)
+        self._widget.close()
+
+    def _pressed(self) -> None:
+        if self._stop is not None:
+            self._stop()
+
+
+def step_name(step: Step) -> str:
+    """A step in words."""
+    match step:
+        case WriteDraft(index=0):
+            return "writing the first draft"
+        case WriteDraft(index=index):
+            return f"writing revision {index}"
+        case GatherEvidence():
+            return "running the checks"
+        case AskCritic(repair=0):
+            return "asking the critic"
+        case AskCritic():
+            return "asking the critic again, in the agreed form"
+        case Decide():
+            return "deciding"
+        case _:
+            return "done"
+
+
+def _display(what: object, **options: Any) -> Any:
+    from IPython.display import display
+
+    show: Callable[..., Any] = display
+    return show(what, **options)
+
+
+def _bundle(run: Run, traces: str | None) -> dict[str, Any]:
+    from reflect_lab.documents.bundle import bundle
+
+    return dict(bundle(run, traces))
