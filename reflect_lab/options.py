@@ -85,16 +85,16 @@ class OptionParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise WrongUse(f"{self.prog}: {message}")
 
-    def parse_all(self, words: list[str]) -> argparse.Namespace:
-        """The parsed words. Raises WrongUse for a word that is no option."""
-        known, unknown = self.parse_known_args(words)
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As argparse, but a word that is no option is an error here, where the right ones are known."""
+        known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings if name.startswith("--")]
             wrong = next((word for word in unknown if word.startswith("-")), unknown[0])
             near = nearest(wrong.partition("=")[0], options)
             hint = f"did you mean {near}?" if near else f"see {self.prog} --help"
             raise WrongUse(f"{self.prog}: there is no option {wrong}; {hint}")
-        return known
+        return known, unknown
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ def main(words: list[str] | None = None) -> int:
     """The entry point `reflect-lab`. Exit codes: 0 accepted, 3 escalated or stopped, 2 wrong use, 1 error."""
     words = sys.argv[1:] if words is None else words
     try:
-        arguments = _parser(words).parse_all(words)
+        arguments = _parser(words).parse_args(words)
     except WrongUse as error:
         print(error, file=sys.stderr)
         return 2

@@ -33,7 +33,9 @@ def draft_rows(run: Run, round_index: int) -> list[Row] | None:
 
 
 def diff_rows(old: str, new: str, hunks: tuple[Hunk, ...], context: int = CONTEXT) -> Iterator[Row]:
-    """The changed lines with a little of what stands around them; the rest is folded."""
+    """The changed lines with a little of what stands around them, the rest folded; nothing where nothing changed."""
+    if not hunks:
+        return
     before, after = lines_of(old), lines_of(new)
     at = 0
     for number, hunk in enumerate(hunks):
@@ -44,7 +46,7 @@ def diff_rows(old: str, new: str, hunks: tuple[Hunk, ...], context: int = CONTEX
     rest = after[at:]
     if rest and rest[-1] == "":
         rest.pop()  # what follows the final line feed is no line
-    yield from _unchanged(rest, context if hunks else 0, 0)
+    yield from _unchanged(rest, context, 0)
 
 
 def _unchanged(lines: list[str], head: int, tail: int) -> Iterator[Row]:

@@ -51,10 +51,7 @@ class Commands:
 
     def reflect_in_thread(self, line: str, cell: str) -> Run | None:
         """Runs a cell in a thread with a loop of its own; the result is shown when it is there."""
-        with _clean_errors():
-            parsed, task = self._read(line, cell)
-            view = PlainView(buttons_off=IN_A_MAGIC if self._has_front_end else None)
-            return self._finish(self._in_thread(task, parsed, view), parsed, view)
+        return self._without_buttons(line, cell, IN_A_MAGIC if self._has_front_end else None)
 
     def line(self, line: str) -> Any:
         """`%reflect COMMAND …`."""
@@ -90,7 +87,7 @@ class Commands:
         return hasattr(self.shell, "kernel")
 
     def _read(self, line: str, cell: str) -> tuple[Any, Cell]:
-        parsed = self._cell_options.parse_all(_split(line))
+        parsed = self._cell_options.parse_args(_split(line))
         if parsed.out and not parsed.out.isidentifier():
             raise WrongUse(f"--out {parsed.out}: this is no name of a variable")
         read = parse_cell(cell, where="cell", first_line=2)
@@ -105,6 +102,12 @@ class Commands:
         observers = [view, Explainer()] if parsed.explain else [view]
         view.start(self.session.destination(parsed.traces))
         return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
+
+    def _without_buttons(self, line: str, cell: str, why: str | None) -> Run | None:
+        with _clean_errors():
+            parsed, task = self._read(line, cell)
+            view = PlainView(buttons_off=why)
+            return self._finish(self._in_thread(task, parsed, view), parsed, view)
 
     def _in_thread(self, task: Cell, parsed: Any, view: View) -> Run:
         loop = asyncio.new_event_loop()
@@ -142,7 +145,7 @@ class Commands:
 
         if words:
             raise WrongUse("%reflect tour takes no further words")
-        self.reflect_in_thread(f"--model scripted:{SCRIPT_NAME} --name tour --explain", tour_task())
+        self._without_buttons(f"--model scripted:{SCRIPT_NAME} --name tour --explain", tour_task(), None)
 
     def _list(self, words: list[str]) -> Any:
         return self.session.open_traces().runs()
