@@ -18,7 +18,7 @@ from reflect_lab.evidence.gather import Checks
 from reflect_lab.evidence.sandbox import cage, runner
 from reflect_lab.evidence.sandbox.caged import Caged, read_answers
 from reflect_lab.evidence.sandbox.limits import Limits
-from reflect_lab.evidence.sandbox.surroundings import environment
+from reflect_lab.evidence.sandbox.surroundings import environment, kill_marked
 from tests.evidence.evidence_support import Remember, gather, is_alive, run_with, task, wait_for
 
 RUNNER = Path(runner.__file__)
@@ -103,6 +103,21 @@ def test_a_draft_that_kills_its_warden_leaves_nothing_and_gives_no_verdict(tmp_p
     assert caged.end == "lost" and caged.is_environments_fault
     pid = pid_in(tmp_path / "pid")
     assert wait_for(lambda: not is_alive(pid), 1.0)
+
+
+def test_processes_are_found_again_by_their_mark() -> None:
+    command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+    marked = subprocess.Popen(command, env=environment("/tmp", "mark-1"), stdout=subprocess.PIPE)
+    other = subprocess.Popen(command, env=environment("/tmp", "mark-2"), stdout=subprocess.PIPE)
+    try:
+        for process in (marked, other):
+            assert process.stdout is not None and process.stdout.readline() == b"\n"
+        kill_marked("mark-1")
+        assert marked.wait(5) == -signal.SIGKILL and other.poll() is None
+    finally:
+        for process in (marked, other):
+            process.kill()
+            process.communicate()
 
 
 def test_a_draft_that_stops_its_warden_ends_at_the_limit() -> None:
