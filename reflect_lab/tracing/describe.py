@@ -207,14 +207,19 @@ def call_end(rows: Sequence[LedgerRow]) -> Values:
     """What the attempts of one call took, summed as the ledger sums them. Unknown stays absent, never zero."""
     if not rows:
         return {}
-    total, last = usage(rows), rows[-1]
-    return {
+    last = rows[-1]
+    said: Values = {
+        names.RESPONSE_MODEL: last.answered,
+        names.RESPONSE_FINISH_REASONS: [last.finish_reason] if last.finish_reason else None,
+    }
+    if all(row.input_tokens is None and row.output_tokens is None for row in rows):
+        return said
+    total = usage(rows)
+    return said | {
         names.INPUT_TOKENS: total.input_tokens,
         names.OUTPUT_TOKENS: total.output_tokens,
         names.CACHED_TOKENS: total.cached_tokens,
         names.REASONING_TOKENS: total.reasoning_tokens,
-        names.RESPONSE_MODEL: last.answered,
-        names.RESPONSE_FINISH_REASONS: [last.finish_reason] if last.finish_reason else None,
     }
 
 
