@@ -114,7 +114,7 @@ class Session:
         )
         critic = None
         if has_critic(run):
-            name = options.critic_model or options.model
+            name = options.critic_model or client.model  # the default model is looked up once
             critic_client = await self.endpoints.client(name, role="critic", script_base=base)
             critic = Critic(critic_client, critic_prompt, seed=options.seed)
             run = replace(run, models={**run.models, "critic": _use(critic_client)})

@@ -148,7 +148,7 @@ def passed(run: Run, current: Round) -> Decision | None:
         return None
     if critique.score is not None and critique.score < run.policy.rules.pass_score - progress.TOLERANCE:
         return None
-    checks = sum(e.status == "passed" for e in current.evidence or ())
+    checks = _passed_checks(current)
     if not checks and critique.validity != "ok":
         return None
     by = [f"{checks} check{'s' * (checks != 1)} passed"] if checks else []
@@ -258,6 +258,12 @@ def _unchecked(run: Run, current: Round) -> list[str]:
         covered |= {r for e in evidence if e.status in ("passed", "failed") for r in e.requirements}
         names += [f"requirement {r.id}" for r in run.task.requirements if r.id not in covered]
     return names
+
+
+def _passed_checks(current: Round) -> int:
+    """How many checks passed; gates are counted only where there are no other checks."""
+    evidence = current.evidence or ()
+    return sum(e.status == "passed" for e in [e for e in evidence if not e.gate] or evidence)
 
 
 def _revise(run: Run, current: Round) -> Decision:

@@ -113,7 +113,11 @@ def repetitions(rounds: Sequence[Round], rules: Rules) -> int:
 
 
 def _is_checked(round_: Round) -> bool:
-    looked = any(e.status in ("passed", "failed") for e in round_.evidence or ())
+    """Whether a check or a critic looked; gates count as a look only where there are no other checks, so that a draft
+    that does not even parse never ranks above one of which two cases fail."""
+    evidence = round_.evidence or ()
+    checks = [e for e in evidence if not e.gate] or evidence
+    looked = any(e.status in ("passed", "failed") for e in checks)
     return looked or (round_.critique is not None and round_.critique.validity != "not_asked")
 
 

@@ -76,8 +76,8 @@ class Checks:
             unclear = "not run: it is not clear which part of the reply is the draft"
             return (built_in, *[await self._gathered(spec, draft, hooks, unclear) for spec in specs])
         for spec in (*(s for s in specs if s.gate), *(s for s in specs if not s.gate)):
-            own = [e for name, e in found.items() if name.startswith(f"{spec.name}/") and e.gate]
-            failed = next((e.source for e in own if e.status == "failed"), None)
+            gates = [e for e in found.values() if e.gate and e.kind == f"{spec.kind}_syntax"]
+            failed = next((e.source for e in gates if e.status == "failed"), None)
             reason = None if failed is None else f"not run: its gate {failed} failed"
             found[spec.name] = await self._gathered(spec, draft, hooks, reason)
         return tuple(found[spec.name] for spec in specs)

@@ -32,6 +32,8 @@ from reflect_lab.models.secret import Secret
 SCRIPTED = "scripted:"
 LOCAL = "local"
 RECORDED = "recorded"
+LOCAL_MAX_TOKENS = 384
+"""Output tokens of a call to the embedded model: it writes some 20 a second, and seldom knows when to end."""
 OPENAI_URL = "https://api.openai.com/v1"
 ENV_LABEL = "OPENAI_BASE_URL"
 
@@ -181,7 +183,7 @@ class Endpoints:
         await local.start()
         key = Secret(local.api_key, LOCAL)
         server = Server(base_url=f"{local.url}/v1", label=LOCAL, api_key=key, is_lasting=False)
-        return _Target(requested=LOCAL, model=local.model, server=server)
+        return _Target(requested=LOCAL, model=local.model, server=server, max_tokens=LOCAL_MAX_TOKENS)
 
     def _remote(self, name: str) -> _Target:
         if name == RECORDED:
