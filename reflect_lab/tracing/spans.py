@@ -18,9 +18,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
-from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer
@@ -46,6 +44,7 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.tracing import attributes as names
 from reflect_lab.tracing import describe
 from reflect_lab.tracing.content import Content, Value
+from reflect_lab.tracing.tree import Call, Pending, Tree, current, current_call
 
 _STEPS: dict[type[Step], tuple[str, str, str | None]] = {
     WriteDraft: (names.SPAN_GENERATE, "CHAIN", "generator"),
@@ -53,37 +52,6 @@ _STEPS: dict[type[Step], tuple[str, str, str | None]] = {
     AskCritic: (names.SPAN_CRITIQUE, "EVALUATOR", "critic"),
     Decide: (names.SPAN_DECIDE, "CHAIN", None),
 }
-_CALL_KEY = otel_context.create_key("reflect-lab-call")
-
-
-@dataclass
-class _Call:
-    span: Span
-    rows: list[LedgerRow] = field(default_factory=list)
-
-
-@dataclass
-class _Pending:
-    """A step that is over and waits for its event."""
-
-    step: Step
-    span: Span
-    ended_at: int
-
-
-@dataclass
-class _Tree:
-    """The open spans of one run, and those that later ones link to."""
-
-    run: Run
-    span: Span
-    round: Span | None = None
-    round_index: int = -1
-    step: Span | None = None
-    pending: _Pending | None = None
-    checks: dict[str, Span] = field(default_factory=dict)
-    causes: dict[int, tuple[str, Span]] = field(default_factory=dict)
-    generated: dict[int, Span] = field(default_factory=dict)
 
 
 class SpanObserver(Observer):
@@ -104,16 +72,16 @@ class SpanObserver(Observer):
         self._content = content or Content()
         self._conversation = conversation
         self._on_run_end = on_run_end
-        self._trees: dict[str, _Tree] = {}
+        self._trees: dict[str, Tree] = {}
 
     @contextmanager
     def around_run(self, run: Run) -> Iterator[None]:
         # A root of its own: a span that the user's program has open is not ours to write under.
         attributes = describe.run_start(run, self._conversation)
         span = self._start(names.SPAN_RUN, Context(), attributes)
-        tree = self._trees[run.run_id] = _Tree(run=run, span=span)
+        tree = self._trees[run.run_id] = Tree(run=run, span=span)
         try:
-            with _current(span):
+            with current(span):
                 yield
         except BaseException as error:
             self._fail(span, error)
@@ -133,22 +101,22 @@ class SpanObserver(Observer):
             self._start_round(tree, step.index)
         tree.step = span = self._start_step(tree, step)
         try:
-            with _current(span):
+            with current(span):
                 yield
         except BaseException as error:
             self._fail(span, error)
             raise
         finally:
             tree.step = None
-            tree.pending = _Pending(step, span, time.time_ns())
+            tree.pending = Pending(step, span, time.time_ns())
 
     @contextmanager
     def around_call(self, run: Run, request: ChatRequest, model: str) -> Iterator[None]:
         attributes = describe.call_start(run, request, model, self._content)
         span = self._child(run, f"chat {model}", attributes, SpanKind.CLIENT)
-        call = _Call(span)
+        call = Call(span)
         try:
-            with _current(span, call):
+            with current(span, call):
                 yield
         except BaseException as error:
             self._fail(span, error)
@@ -162,7 +130,7 @@ class SpanObserver(Observer):
         checks = self._trees[run.run_id].checks
         span = checks[spec.name] = self._child(run, f"execute_tool {spec.name}", describe.check(spec))
         try:
-            with _current(span):
+            with current(span):
                 yield
         except BaseException as error:
             self._fail(span, error)
@@ -172,12 +140,12 @@ class SpanObserver(Observer):
             span.end()
 
     def on_attempt(self, run: Run, row: LedgerRow) -> None:
-        if (call := _current_call()) is not None:
+        if (call := current_call()) is not None:
             call.rows.append(row)
             call.span.add_event(names.EVENT_ATTEMPT, self._content.attributes(describe.attempt(row)))
 
     def on_reply(self, run: Run, reply: ChatReply) -> None:
-        if (call := _current_call()) is not None:
+        if (call := current_call()) is not None:
             self._say(call.span, describe.reply(reply, self._content))
 
     def on_evidence(self, run: Run, evidence: Evidence) -> None:
@@ -201,7 +169,7 @@ class SpanObserver(Observer):
         self._describe(tree, pending.span, event)
         pending.span.end(pending.ended_at)
 
-    def _describe(self, tree: _Tree, span: Span, event: Event) -> None:
+    def _describe(self, tree: Tree, span: Span, event: Event) -> None:
         current = tree.run.round
         match event:
             case DraftWritten() if current is not None:
@@ -227,14 +195,14 @@ class SpanObserver(Observer):
             case _:
                 return
 
-    def _start_round(self, tree: _Tree, index: int) -> None:
+    def _start_round(self, tree: Tree, index: int) -> None:
         self._end_round(tree)
         attributes: describe.Values = {names.ROUND_INDEX: index, names.OPENINFERENCE_KIND: "CHAIN"}
         tree.round_index = index
         attributes[names.RUN_ID] = tree.run.run_id
         tree.round = self._start(names.SPAN_ROUND, trace.set_span_in_context(tree.span), attributes)
 
-    def _start_step(self, tree: _Tree, step: Step) -> Span:
+    def _start_step(self, tree: Tree, step: Step) -> Span:
         name, kind, role = _STEPS[type(step)]
         links = []
         attributes: describe.Values = {
@@ -273,7 +241,7 @@ class SpanObserver(Observer):
         said = self._content.attributes(attributes)
         return self._tracer.start_span(self._content.redact(name), parent, kind, said, links)
 
-    def _end_run(self, tree: _Tree) -> None:
+    def _end_run(self, tree: Tree) -> None:
         self._end_pending(tree)
         self._end_round(tree)
         self._say(tree.span, describe.run_end(tree.run))
@@ -287,12 +255,12 @@ class SpanObserver(Observer):
         if self._on_run_end is not None:
             self._on_run_end()
 
-    def _end_round(self, tree: _Tree) -> None:
+    def _end_round(self, tree: Tree) -> None:
         if tree.round is not None:
             tree.round.end()
             tree.round = None
 
-    def _end_pending(self, tree: _Tree) -> None:
+    def _end_pending(self, tree: Tree) -> None:
         if tree.pending is not None:
             tree.pending.span.end(tree.pending.ended_at)
             tree.pending = None
@@ -312,21 +280,3 @@ class SpanObserver(Observer):
     def _error(self, span: Span, kind: str) -> None:
         self._say(span, {names.ERROR_TYPE: kind})
         span.set_status(Status(StatusCode.ERROR))
-
-
-@contextmanager
-def _current(span: Span, call: _Call | None = None) -> Iterator[None]:
-    """Make the span current, so that spans of an instrumented client hang below it. Records no exception."""
-    where = trace.set_span_in_context(span)
-    if call is not None:
-        where = otel_context.set_value(_CALL_KEY, call, where)
-    token = otel_context.attach(where)
-    try:
-        yield
-    finally:
-        otel_context.detach(token)
-
-
-def _current_call() -> _Call | None:
-    call = otel_context.get_value(_CALL_KEY)
-    return call if isinstance(call, _Call) else None
