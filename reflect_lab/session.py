@@ -18,7 +18,7 @@ from reflect_lab import __version__
 from reflect_lab.core.controller import has_critic
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.observer import Observer
-from reflect_lab.core.run import ModelUse, Run
+from reflect_lab.core.run import ModelUse, Notice, Run
 from reflect_lab.core.task import Task
 from reflect_lab.documents.front_matter import CellOptions
 from reflect_lab.documents.run_document import dump_run, load_run
@@ -59,6 +59,8 @@ class Session:
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
         self.redactor = Redactor(self.environ, {secret.name: secret.reveal() for secret in self.endpoints.secrets()})
+        self.notices: tuple[Notice, ...] = ()
+        """What recordings that are closed had to say: spans that did not arrive, settings that can't be followed."""
         self._recordings: dict[Path, Recording] = {}
 
     def folder(self, explicit: str | Path | None = None) -> Path:
@@ -163,6 +165,7 @@ class Session:
         recordings, self._recordings = self._recordings, {}
         for recording in recordings.values():
             recording.close()
+            self.notices += recording.notices
         await self.endpoints.close()
 
     async def __aenter__(self) -> Session:

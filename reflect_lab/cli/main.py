@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import traceback
 
@@ -28,10 +29,15 @@ def main(words: list[str] | None = None) -> int:
         return 2
     try:
         code: int = arguments.perform(arguments)
+        sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         print("reflect-lab: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; what is still buffered must not be flushed into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except ReflectLabError as error:
         if arguments.debug:
             traceback.print_exc()

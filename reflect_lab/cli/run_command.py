@@ -8,12 +8,17 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.events import Event
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import Run
 from reflect_lab.options import add_run_options, run_options
+
+if TYPE_CHECKING:
+    from reflect_lab.documents.task_cell import Cell
+    from reflect_lab.session import Session
 
 EXIT_ACCEPTED, EXIT_ERROR, EXIT_WRONG_USE, EXIT_NOT_ACCEPTED = 0, 1, 2, 3
 
@@ -40,38 +45,49 @@ def run(arguments: argparse.Namespace) -> int:
 
     text, base = _read(arguments.task)
     cell = parse_cell(text, where=arguments.task)
-    finished = asyncio.run(_reflect(cell, arguments, base))
-    if arguments.json:
-        from reflect_lab.documents.run_document import dump_run
-
-        print(json.dumps(dump_run(finished), ensure_ascii=True, allow_nan=False, indent=1))
-    else:
-        from reflect_lab.documents.render_text import run_text
-
-        print(run_text(finished, traces=str(arguments.traces or "")))
-    assert finished.outcome is not None
-    if finished.outcome.stop_reason == "error":
-        if arguments.json:
-            print(f"reflect-lab: {finished.outcome.message}", file=sys.stderr)
+    outcome = asyncio.run(_reflect(cell, arguments, base)).outcome
+    assert outcome is not None
+    if outcome.stop_reason == "error":
         return EXIT_ERROR
-    return EXIT_ACCEPTED if finished.outcome.status == "accepted" else EXIT_NOT_ACCEPTED
+    return EXIT_ACCEPTED if outcome.status == "accepted" else EXIT_NOT_ACCEPTED
 
 
-async def _reflect(cell: object, arguments: argparse.Namespace, base: Path) -> Run:
+async def _reflect(cell: Cell, arguments: argparse.Namespace, base: Path) -> Run:
+    """The finished run, shown before the session is closed: sending spans away may take a while."""
     from reflect_lab.session import Session
 
-    latest = Latest()
     async with Session(traces=arguments.traces) as session:
-        running = asyncio.ensure_future(
-            session.reflect(cell, run_options(arguments), observers=[latest], base=base)  # type: ignore[arg-type]
-        )
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, running.cancel)
-        try:
-            return await running
-        except asyncio.CancelledError:
-            if latest.run is None or latest.run.outcome is None:
-                raise KeyboardInterrupt from None
-            return latest.run
+        finished = await _finished(session, cell, arguments, base)
+        _show(session.shown(finished), arguments, session.destination())
+    for notice in session.notices:
+        print(f"reflect-lab: {notice.message}", file=sys.stderr)
+    return finished
+
+
+async def _finished(session: Session, cell: Cell, arguments: argparse.Namespace, base: Path) -> Run:
+    """The run; Ctrl-C ends it as `cancelled` with all that was paid for."""
+    latest = Latest()
+    running = asyncio.ensure_future(session.reflect(cell, run_options(arguments), observers=[latest], base=base))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, running.cancel)
+    try:
+        return await running
+    except asyncio.CancelledError:
+        if latest.run is None or latest.run.outcome is None:
+            raise KeyboardInterrupt from None
+        return latest.run
+
+
+def _show(run: Run, arguments: argparse.Namespace, traces: str) -> None:
+    if not arguments.json:
+        from reflect_lab.documents.render_text import run_text
+
+        print(run_text(run, traces=traces), end="", flush=True)
+        return
+    from reflect_lab.documents.run_document import dump_run
+
+    print(json.dumps(dump_run(run), ensure_ascii=True, allow_nan=False, indent=1), flush=True)
+    if run.outcome is not None and run.outcome.stop_reason == "error":
+        print(f"reflect-lab: {run.outcome.message}", file=sys.stderr)
 
 
 def _read(name: str) -> tuple[str, Path]:

@@ -78,6 +78,11 @@ class Commands:
 
     def close(self) -> None:
         """Releases the session; works with and without a running loop."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(self.session.close())
+            return
         thread = threading.Thread(target=lambda: asyncio.run(self.session.close()))
         thread.start()
         thread.join()
