@@ -9,10 +9,11 @@ function focusNextRun(root: ParentNode, active: Element | null): boolean {
   const runs = [...root.querySelectorAll<HTMLElement>('.rl-run')].filter(run => run.offsetParent !== null);
   const now = runs.findIndex(run => run.contains(active));
   const next = runs[(now + 1) % runs.length];
-  const place = next?.querySelector<HTMLElement>('[role=tab][aria-selected=true], button, summary');
+  const tab = next?.querySelector<HTMLElement>('[role=tab][aria-selected=true]');
+  const place = tab ?? next?.querySelector<HTMLElement>('button, summary') ?? null;
   place?.focus();
-  next?.scrollIntoView({ block: 'nearest' });
-  return place !== undefined && place !== null;
+  place?.scrollIntoView({ block: 'nearest' });
+  return place !== null;
 }
 
 const plugin: JupyterFrontEndPlugin<void> = {

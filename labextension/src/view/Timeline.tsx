@@ -39,15 +39,7 @@ export function Timeline({ run, uid, selected, onSelect }: {
     list.current?.querySelectorAll<HTMLElement>('[role=tab]')[next]?.focus();
   };
   return (
-    // The attribute keeps the notebook's own single-key commands away from the focused tab.
-    <div
-      ref={list}
-      class="rl-timeline"
-      role="tablist"
-      aria-label="Rounds"
-      data-lm-suppress-shortcuts="true"
-      onKeyDown={onKeyDown}
-    >
+    <div ref={list} class="rl-timeline" role="tablist" aria-label="Rounds" onKeyDown={onKeyDown}>
       {run.rounds.map((round, at) => (
         <button
           type="button"
@@ -58,6 +50,9 @@ export function Timeline({ run, uid, selected, onSelect }: {
           aria-selected={at === selected}
           aria-controls={panelId(uid)}
           tabIndex={at === selected ? 0 : -1}
+          // A notebook has commands on single keys, the arrows too: they must not take a focused tab's keys. It looks
+          // for this attribute from the focused element upwards, so that it must stand here.
+          data-lm-suppress-shortcuts="true"
           onClick={() => onSelect(at)}
         >
           <Tab run={run} round={round} at={at} />
