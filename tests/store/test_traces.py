@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -41,6 +42,14 @@ async def record(folder: Path, *names: str, drafts: tuple[str, ...] = REVISED) -
     recorder.close()
     tracing.close()
     return runs
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run, for tests that change nothing in it."""
+    folder = tmp_path_factory.mktemp("recorded")
+    asyncio.run(record(folder, "one"))
+    return folder
 
 
 def contents(traces: Traces) -> dict[str, list[tuple[object, ...]]]:
@@ -277,9 +286,8 @@ def test_a_folder_without_traces_has_no_runs_and_is_not_made(tmp_path: Path) -> 
         "WITH x AS (DELETE FROM raw.runs RETURNING 1) SELECT * FROM x",
     ],
 )  # fmt: skip
-async def test_a_query_can_only_read_traces(tmp_path: Path, query: str) -> None:
-    await record(tmp_path, "one")
-    traces = Traces(tmp_path)
+def test_a_query_can_only_read_traces(recorded: Path, query: str) -> None:
+    traces = Traces(recorded)
     with pytest.raises(WrongUse):
         traces.sql(query)
     assert len(traces.runs()) == 1
