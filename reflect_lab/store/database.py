@@ -143,9 +143,7 @@ class Database:
 
 def _refresh(connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
     schema.migrate(connection)
-    work = ingest.pending(connection, folder)
-    if not work.is_empty:
-        ingest.fill(connection, work)
+    ingest.refresh(connection, folder)
 
 
 def _wal(path: Path) -> Path:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reflect_lab.store import locks
+from reflect_lab.store import locks, schema
 from reflect_lab.store.reader import LogContent, StoredRun, log_files, read_log
 from reflect_lab.store.relations import RELATIONS, SPANS, Relation
 from reflect_lab.store.rows import Rows, add_run, database_value
@@ -77,11 +77,14 @@ def _changed(paths: Sequence[Path], known: Mapping[str, tuple[Any, ...]]) -> tup
     return tuple(found)
 
 
-def fill(connection: DuckDBPyConnection, work: Pending) -> None:
-    """Take in what is pending, all of it or nothing."""
+def refresh(connection: DuckDBPyConnection, folder: Path) -> None:
+    """Take in what is new in the folder, all of it or nothing."""
     connection.execute("BEGIN")
     try:
-        _forget(connection, work)
+        work = pending(connection, folder)
+        if work.gone_logs or work.gone_spans:
+            _forget(connection, work)
+            work = pending(connection, folder)
         for file in work.logs:
             content = read_log(file.path, file.start)
             _insert_runs(connection, _fuller(connection, file.path, content.runs))
@@ -99,14 +102,14 @@ def fill(connection: DuckDBPyConnection, work: Pending) -> None:
 
 
 def _forget(connection: DuckDBPyConnection, work: Pending) -> None:
+    """Drop what came from files that are gone, then read all others again: one may hold a copy of what was dropped."""
     for name in work.gone_logs:
         runs = "SELECT run_id FROM raw.runs WHERE log_file = ?"
         for relation in reversed(_OF_RUNS):  # `runs` last: the others are found through it
             connection.execute(f"DELETE FROM raw.{relation.name} WHERE run_id IN ({runs})", [name])
-        connection.execute("DELETE FROM raw.log_files WHERE file = ?", [name])
     for name in work.gone_spans:
         connection.execute("DELETE FROM raw.spans WHERE span_file = ?", [name])
-        connection.execute("DELETE FROM raw.span_files WHERE file = ?", [name])
+    schema.forget_files(connection)
 
 
 def _remember_log(connection: DuckDBPyConnection, file: _File, content: LogContent) -> None:

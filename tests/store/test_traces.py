@@ -150,6 +150,20 @@ async def test_a_log_that_is_gone_takes_its_runs_with_it(tmp_path: Path) -> None
     assert {row["run_id"] for row in traces.sql("FROM drafts")} == {"two"}
 
 
+async def test_a_copy_takes_the_place_of_a_file_that_is_gone(tmp_path: Path) -> None:
+    await record(tmp_path, "one", "two")
+    traces = Traces(tmp_path)
+    before = traces.sql(TOTALS).rows
+    originals = [next((tmp_path / kind).iterdir()) for kind in ("log", "spans")]
+    for path in originals:
+        shutil.copy(path, path.with_name("copy.jsonl"))
+    assert traces.sql(TOTALS).rows == before
+    for path in originals:
+        path.unlink()
+    assert traces.sql(TOTALS).rows == before
+    assert [row["log_file"] for row in traces.sql("FROM runs")] == ["copy.jsonl"] * 2
+
+
 HOLDER = """
 import duckdb, sys
 connection = duckdb.connect(sys.argv[1])
