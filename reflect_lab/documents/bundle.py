@@ -11,14 +11,14 @@ from reflect_lab.documents.render_markdown import run_markdown
 from reflect_lab.documents.render_text import run_text
 from reflect_lab.documents.render_words import LEVELS, Caps, stop_title
 from reflect_lab.documents.run_document import dump_run
-from reflect_lab.documents.trim import file_size, trim
+from reflect_lab.documents.trim import fits, trim
 from reflect_lab.documents.visible import visible_line
 
 MIME = "application/vnd.reflectlab.run+json"
 
 MAX_BYTES = 200_000
 """Bytes of a saved cell's output over all forms together, as the notebook file holds them."""
-_SHARES = {MIME: 96_000, "text/html": 48_000, "text/markdown": 28_000, "text/plain": 26_000}
+_SHARES = {MIME: 86_000, "text/html": 48_000, "text/markdown": 34_000, "text/plain": 30_000}
 
 
 class Renderer(Protocol):
@@ -54,9 +54,9 @@ def _document(run: Run, traces: str | None) -> dict[str, object]:
 def _fitting(render: Renderer, run: Run, traces: str | None, limit: int) -> str:
     """The fullest rendering within `limit` bytes."""
     for level, caps in enumerate(LEVELS):
-        left_out = () if level == 0 else ("parts of long texts, lists and diffs",)
+        left_out = () if level == 0 else ("parts of long texts and lists",)
         text = render(run, traces=traces, caps=caps, left_out=left_out)
-        if file_size(text) <= limit:
+        if fits(text, limit):
             return text
-    # Five levels down only a run made of very many huge parts is still too large: say how it ended and where it is.
+    # So far down only a run made of very many huge parts is still too large: say how it ended and where it is.
     return f"{stop_title(run.outcome)}. This run is too large to be shown here; {how_to_get(run)}"

@@ -45,8 +45,8 @@ def run_html(run: Run, *, traces: str | None = None, caps: Caps | None = None, l
 
 
 def _text(text: str, limit: int) -> str:
-    """A text of the run within a line."""
-    return f'<span class="{NO_MATH}" dir="auto">{escape(visible_line(text, limit))}</span>'
+    """A text of the run within a line, kept apart from the direction of its neighbours."""
+    return f"<bdi>{escape(visible_line(text, limit))}</bdi>"
 
 
 def _block(text: str, limit: int) -> str:
@@ -149,7 +149,7 @@ def _draft(run: Run, position: int, caps: Caps) -> str:
         body += "<div>⚠ This draft is truncated.</div>"
     rows = draft_rows(run, position)
     if rows is None:
-        return body + _details(f"Draft {draft.index} as written", _block(draft.text, caps.draft))
+        return body + _details(f"Draft {draft.index} as written", _block(draft.text, caps.older))
     if not any(row.kind in ("old", "new") for row in rows):
         return f"{body}<div>Draft {draft.index} is the same as draft {draft.parent}.</div>"
     lines = "".join(_row(row, caps) for row in rows[: caps.rows])
@@ -194,7 +194,7 @@ def _evidence(evidence: Evidence, caps: Caps) -> str:
         for f in failed[: caps.entries]
     ]
     body = _list(items) + _more(caps.entries, len(failed), "finding")
-    body += _block(evidence.text, caps.text) if evidence.text else ""
+    body += _block(evidence.text, caps.report) if evidence.text else ""
     return _details(head, body, is_open=evidence.status != "passed") if body else f"<div>{head}</div>"
 
 
@@ -206,8 +206,8 @@ def _issues(run: Run, position: int, caps: Caps) -> str:
     if critique.validity != "ok":
         body = f"<div>{words.VALIDITIES[critique.validity]} {_text(critique.problem or '', caps.line)}</div>"
     if critique.issues:
-        body += "<div><strong>Issues</strong></div>" + _list([_issue(i, caps) for i in critique.issues[: caps.entries]])
-        body += _more(caps.entries, len(critique.issues), "issue")
+        body += "<div><strong>Issues</strong></div>" + _list([_issue(i, caps) for i in critique.issues[: caps.issues]])
+        body += _more(caps.issues, len(critique.issues), "issue")
     elif critique.validity == "ok":
         body += "<div>Issues: none found</div>"
     if critique.discarded:
@@ -235,15 +235,15 @@ def _claim(issue: Issue | Discarded, caps: Caps) -> str:
     if place:
         parts.append(f"At: {_text(place, caps.line)}")
     if issue.evidence:
-        parts.append(f"Quote: “{_text(issue.evidence, caps.text)}”")
+        parts.append(f"Quote: “{_text(issue.evidence, caps.quote)}”")
     if issue.suggestion:
-        parts.append(f"Suggestion: {_text(issue.suggestion, caps.text)}")
+        parts.append(f"Suggestion: {_text(issue.suggestion, caps.quote)}")
     return "<br>".join(parts)
 
 
 def _task(run: Run, caps: Caps) -> str:
     task = run.task
-    body = _block(task.text, caps.text)
+    body = _block(task.text, caps.report)
     for title, lines in (
         ("Requirements", [f"{r.id}: {r.text}" for r in task.requirements]),
         ("Facts", [f.text for f in task.facts]),

@@ -112,7 +112,7 @@ def _draft(run: Run, position: int, caps: Caps) -> Iterator[str]:
     rows = draft_rows(run, position)
     if rows is None:
         yield f"Draft {draft.index} as written:"
-        yield fence(draft.text, "text", caps.draft)
+        yield fence(draft.text, "text", caps.older)
     elif not any(row.kind in ("old", "new") for row in rows):
         yield f"Draft {draft.index} is the same as draft {draft.parent}."
     else:
@@ -140,7 +140,7 @@ def _evidence(run: Run, position: int, caps: Caps) -> Iterator[str]:
         lines += _evidence_lines(piece, caps)
         if piece.status != "passed" and piece.text:
             yield "\n".join(lines)
-            yield fence(piece.text, "text", caps.text)
+            yield fence(piece.text, "text", caps.report)
             lines = []
     if lines:
         yield "\n".join(lines)
@@ -167,8 +167,8 @@ def _critique(run: Run, position: int, caps: Caps) -> Iterator[str]:
         yield f"{words.VALIDITIES[critique.validity]} {code(critique.problem or '', caps.line)}"
     if critique.issues:
         yield "Issues:"
-        yield "\n".join(_issue(issue, caps) for issue in critique.issues[: caps.entries])
-        yield from _more(caps.entries, len(critique.issues), "issue")
+        yield "\n".join(_issue(issue, caps) for issue in critique.issues[: caps.issues])
+        yield from _more(caps.issues, len(critique.issues), "issue")
     elif critique.validity == "ok":
         yield "Issues: none found"
     if critique.discarded:
@@ -193,9 +193,9 @@ def _claim(issue: Issue | Discarded, caps: Caps) -> str:
     if place:
         parts.append(f"at {code(place, caps.line)}")
     if issue.evidence:
-        parts.append(f"quote {code(issue.evidence, caps.text)}")
+        parts.append(f"quote {code(issue.evidence, caps.quote)}")
     if issue.suggestion:
-        parts.append(f"suggestion {code(issue.suggestion, caps.text)}")
+        parts.append(f"suggestion {code(issue.suggestion, caps.quote)}")
     return "; ".join(parts)
 
 

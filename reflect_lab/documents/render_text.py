@@ -86,7 +86,7 @@ def _draft(run: Run, position: int, caps: Caps) -> Iterator[str]:
     if rows is None:
         is_returned = run.outcome is None or run.outcome.draft_index == draft.index
         if not is_returned:
-            yield from _indented(draft.text, caps.draft, "    ")
+            yield from _indented(draft.text, caps.older, "    ")
     elif not any(row.kind in ("old", "new") for row in rows):
         yield f"  draft {draft.index} is the same as draft {draft.parent}"
     else:
@@ -115,7 +115,7 @@ def _evidence(run: Run, position: int, caps: Caps) -> Iterator[str]:
             yield f"          {visible_line(finding.id, caps.line)}: {visible_line(finding.message, caps.line)}"
         yield from _more(caps.entries, len(failed), "finding")
         if not failed and piece.status != "passed" and piece.text:
-            yield from _indented(piece.text, caps.text, "          ")
+            yield from _indented(piece.text, caps.report, "          ")
     yield from _more(caps.entries, len(evidence), "piece")
 
 
@@ -128,12 +128,12 @@ def _critique(run: Run, position: int, caps: Caps) -> Iterator[str]:
         yield f"  {words.VALIDITIES[critique.validity]} {visible_line(critique.problem or '', caps.line)}".rstrip()
     elif not critique.issues:
         yield "  issues: none found"
-    for issue in critique.issues[: caps.entries]:
+    for issue in critique.issues[: caps.issues]:
         yield from _issue(issue, caps)
         ground = words.ground_words(issue.ground)
         if ground:
             yield f"      ground: {visible_line(ground, caps.line)}"
-    yield from _more(caps.entries, len(critique.issues), "issue")
+    yield from _more(caps.issues, len(critique.issues), "issue")
     for discarded in critique.discarded[: caps.entries]:
         yield from _issue(discarded, caps)
         yield f"      discarded: {visible_line(discarded.reason, caps.line)}"
@@ -146,9 +146,9 @@ def _issue(issue: Issue | Discarded, caps: Caps) -> Iterator[str]:
     place = words.place(issue.location)
     yield f"  {sign} {head}" + (f" at {visible_line(place, caps.line)}" if place else "")
     if issue.evidence:
-        yield f'      quote: "{visible_line(issue.evidence, caps.text)}"'
+        yield f'      quote: "{visible_line(issue.evidence, caps.quote)}"'
     if issue.suggestion:
-        yield f"      suggestion: {visible_line(issue.suggestion, caps.text)}"
+        yield f"      suggestion: {visible_line(issue.suggestion, caps.quote)}"
 
 
 def _final_draft(run: Run, caps: Caps) -> Iterator[str]:

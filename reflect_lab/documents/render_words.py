@@ -63,24 +63,32 @@ VALIDITIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Caps:
-    """How much a static rendering shows at most: characters of one text, rows of a diff, entries of a list."""
+    """How much a static rendering shows at most. Characters: of the returned draft, of a draft that is not returned, of
+    a report, of a quote, of any other line; rows of a diff; issues of a round; entries of other lists; rounds."""
 
-    draft: int = 60_000
-    text: int = 4_000
-    line: int = 1_000
-    rows: int = 800
-    entries: int = 200
-    rounds: int = 50
+    draft: int = 400_000
+    older: int = 100_000
+    report: int = 20_000
+    quote: int = 4_000
+    line: int = 2_000
+    rows: int = 5_000
+    issues: int = 500
+    entries: int = 500
+    rounds: int = 200
 
 
 LEVELS = (
-    Caps(),
-    Caps(draft=16_000, text=1_500, line=600, rows=300, entries=60, rounds=20),
-    Caps(draft=8_000, text=600, line=300, rows=120, entries=20, rounds=10),
-    Caps(draft=4_000, text=300, line=200, rows=40, entries=8, rounds=5),
-    Caps(draft=1_000, text=120, line=100, rows=10, entries=3, rounds=2),
+    Caps(
+        draft=40_000, older=20_000, report=3_000, quote=2_000, line=1_000, rows=600, issues=100, entries=60, rounds=20
+    ),
+    Caps(draft=20_000, older=3_000, report=800, quote=800, line=400, rows=300, issues=60, entries=20, rounds=20),
+    Caps(draft=20_000, older=800, report=200, quote=400, line=240, rows=150, issues=40, entries=8, rounds=15),
+    Caps(draft=12_000, older=200, report=100, quote=240, line=160, rows=80, issues=20, entries=5, rounds=10),
+    Caps(draft=5_000, older=100, report=80, quote=160, line=120, rows=40, issues=8, entries=3, rounds=5),
+    Caps(draft=1_000, older=80, report=60, quote=100, line=80, rows=10, issues=3, entries=2, rounds=2),
 )
-"""From all that is sensible to the least that still tells the story; a bundle takes the first that fits."""
+"""From all that is sensible in a notebook to the least that still tells the story: reports and older drafts shrink
+first, then lists, then quotes and diffs, the returned draft last. A bundle takes the first level that fits."""
 
 
 def stop_title(outcome: Outcome | None) -> str:

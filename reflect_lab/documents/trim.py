@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 Document = dict[str, Any]
@@ -22,9 +23,31 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 def file_size(value: object) -> int:
     """Bytes that a value takes in a saved notebook: JSON indented eight levels deep, a text as a list of its lines."""
     if isinstance(value, str):
-        return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) + 14 * (value.count("\n") + 1)
+        return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) + 12 * (value.count("\n") + 1)
     text = json.dumps(value, ensure_ascii=False, indent=1)
     return len(text.encode("utf-8", "replace")) + 8 * (text.count("\n") + 1)
+
+
+def fits(value: object, limit: int) -> bool:
+    """Whether `file_size` is at most `limit`; a value of far more characters is not measured byte by byte."""
+    return _characters(value, limit) >= 0 and file_size(value) <= limit
+
+
+def _characters(value: object, left: int) -> int:
+    """What is left of `left` after the characters of a value's texts and one for every other part; stops below 0."""
+    if isinstance(value, str):
+        return left - len(value)
+    parts: Iterable[object] = ()
+    if isinstance(value, dict):
+        parts = chain(value, value.values())
+    elif isinstance(value, list):
+        parts = value
+    left -= 1
+    for part in parts:
+        if left < 0:
+            break
+        left = _characters(part, left)
+    return left
 
 
 def trim(document: Document, limit: int) -> tuple[Document, list[str]]:
@@ -34,7 +57,7 @@ def trim(document: Document, limit: int) -> tuple[Document, list[str]]:
     if count:
         left_out.append(f"{count} characters that are no valid Unicode (each stands as U+FFFD)")
     for step in _steps():
-        if file_size(clean) <= limit:
+        if fits(clean, limit):
             break
         dropped = step(clean)
         if dropped is not None:

@@ -35,13 +35,13 @@ def visible(text: str) -> str:
 
 def visible_line(text: str, limit: int | None = None) -> str:
     """The text as one line of at most `limit` characters: runs of whitespace become one space."""
-    if limit is not None:
-        # Names are longer than what they stand for, so nothing past this point can still be shown.
-        text = text[: limit * 8 + 1000]
-    line = " ".join(visible(text).split())
-    if limit is not None and len(line) > limit:
-        return f"{line[: limit - 1]}…"
-    return line
+    if limit is None:
+        return " ".join(visible(text).split())
+    # Runs of whitespace shrink, so a little more than the limit is read; never all of a huge text.
+    start = text.lstrip()
+    read = start[: 2 * limit + 64]
+    line = " ".join(visible(read).split())
+    return f"{line[: limit - 1]}…" if len(line) > limit or len(read) < len(start.rstrip()) else line
 
 
 def _shown(match: re.Match[str], text: str) -> str:
