@@ -102,6 +102,8 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
                 cancelled = error
                 event = Cancelled(ledger=watch.collected())
             run = watch.fold(run, event)
+        await watch.settle()
+    run = watch.marked(run)
     if cancelled is not None:
         raise cancelled
     return run
@@ -254,14 +256,17 @@ class _Watch:
         return rows
 
     def fold(self, run: Run, event: Event) -> Run:
-        unrecorded = [n for n in self._unrecorded() if n not in run.notices]
-        if unrecorded:
-            run = replace(run, notices=(*run.notices, *unrecorded))
-        run = after(run, event)
-        if run.outcome is not None and self._unrecorded():
-            run = replace(run, outcome=replace(run.outcome, recorded=False))
+        run = self.marked(after(run, event))
         self.tell("on_event", run, event)
         return run
+
+    def marked(self, run: Run) -> Run:
+        """The run with what was not recorded noted in it and in its outcome."""
+        unrecorded = self._unrecorded()
+        if not unrecorded:
+            return run
+        run = replace(run, notices=(*run.notices, *(n for n in unrecorded if n not in run.notices)))
+        return replace(run, outcome=replace(run.outcome, recorded=False)) if run.outcome else run
 
     def tell(self, method: str, *args: object) -> None:
         for observer in self._working():

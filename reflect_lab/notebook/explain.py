@@ -76,9 +76,22 @@ def _draft(draft: Draft) -> str:
 def _evidence(evidence: tuple[Evidence, ...]) -> str:
     if not evidence:
         return "no check looked at this draft"
-    passed = sum(e.status == "passed" for e in evidence)
     others = [f"{e.source} {e.status.replace('_', ' ')}" for e in evidence if e.status != "passed"]
-    return visible_line("; ".join([f"{passed} of {_count(len(evidence), 'check')} passed", *others]))
+    counted = [_passed(kind, name) for kind, name in ((_gates(evidence), "gate"), (_checks(evidence), "check")) if kind]
+    return visible_line("; ".join([" and ".join(counted), *others]))
+
+
+def _gates(evidence: tuple[Evidence, ...]) -> list[Evidence]:
+    return [e for e in evidence if e.gate]
+
+
+def _checks(evidence: tuple[Evidence, ...]) -> list[Evidence]:
+    return [e for e in evidence if not e.gate]
+
+
+def _passed(evidence: list[Evidence], name: str) -> str:
+    passed = sum(e.status == "passed" for e in evidence)
+    return f"{passed} of {_count(len(evidence), name)} passed"
 
 
 def _critique(critique: Critique) -> str:
