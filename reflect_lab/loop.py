@@ -7,11 +7,10 @@ was paid for and returns the best draft so far with the reason.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reflect_lab.core.budget import Estimate, StepName, output_room, seconds_left, shortage
@@ -31,10 +30,10 @@ from reflect_lab.core.events import (
 )
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
-from reflect_lab.core.reducer import after
-from reflect_lab.core.run import Draft, LedgerRow, Notice, Run, RunError
+from reflect_lab.core.run import Draft, Run, RunError
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
+from reflect_lab.watch import CallHooks, CheckHooks, Watch
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +91,7 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
 
     An interrupt (`asyncio.CancelledError`) is folded in as `cancelled`, shown to the observers, and raised again.
     """
-    watch = _Watch(observers)
+    watch = Watch(observers)
     cancelled: asyncio.CancelledError | None = None
     with watch.around("around_run", run):
         while not isinstance(step := next_step(run), Stop):
@@ -109,7 +108,7 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
     return run
 
 
-async def _perform(run: Run, step: Step, roles: Roles, watch: _Watch) -> Event:
+async def _perform(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
     """Performs one step within the time that is left; every fault becomes an event."""
     with watch.around("around_step", run, step):
         limit = run.policy.limits.elapsed_s
@@ -128,19 +127,19 @@ async def _perform(run: Run, step: Step, roles: Roles, watch: _Watch) -> Event:
         return StepFailed(error=error, ledger=watch.collected())
 
 
-async def _ask(run: Run, step: Step, roles: Roles, watch: _Watch) -> Event:
+async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
     if isinstance(step, WriteDraft):
         return await _write(run, step, roles, watch)
     if isinstance(step, AskCritic):
         return await _criticise(run, step, roles, watch)
     if isinstance(step, GatherEvidence):
-        evidence = await roles.evidence.gather(run, _EvidenceHooks(run, watch))
+        evidence = await roles.evidence.gather(run, CheckHooks(run, watch))
         return EvidenceGathered(evidence=evidence)
     assert isinstance(step, Decide)
     return decide(run, lambda revision: _sizes(run, revision, roles))
 
 
-async def _write(run: Run, step: WriteDraft, roles: Roles, watch: _Watch) -> Event:
+async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Event:
     role = roles.generator
     messages = role.messages(run, step)
     if step.index == 0:
@@ -155,7 +154,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: _Watch) -> Eve
     return DraftWritten(draft=role.draft(run, step, reply), ledger=watch.collected(), notices=reply.notices)
 
 
-async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: _Watch) -> Event:
+async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> Event:
     role = roles.critic
     assert role is not None, "the policy calls for a critic and none was given"
     messages = role.messages(run, step)
@@ -207,110 +206,9 @@ def _request(
     )
 
 
-async def _call(run: Run, step: Step, client: ChatClient, request: ChatRequest, watch: _Watch) -> ChatReply:
+async def _call(run: Run, step: Step, client: ChatClient, request: ChatRequest, watch: Watch) -> ChatReply:
     await watch.settle()
     with watch.around("around_call", run, request, client.model):
-        reply = await client.complete(request, _CallHooks(run, step, watch))
+        reply = await client.complete(request, CallHooks(run, step, watch))
         watch.tell("on_reply", run, reply)
     return reply
-
-
-@dataclass
-class _CallHooks:
-    run: Run
-    step: Step
-    watch: _Watch
-
-    def attempt(self, row: LedgerRow) -> None:
-        self.watch.rows.append(row)
-        self.watch.tell("on_attempt", self.run, row)
-
-    def text(self, delta: str) -> None:
-        self.watch.tell("on_text", self.run, self.step, delta)
-
-
-@dataclass
-class _EvidenceHooks:
-    run: Run
-    watch: _Watch
-
-    def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
-        return self.watch.around("around_check", self.run, spec)
-
-    def evidence(self, evidence: Evidence) -> None:
-        self.watch.tell("on_evidence", self.run, evidence)
-
-
-@dataclass
-class _Watch:
-    """The observers, kept from ever changing the run. One that fails is logged once and left out from then on; a
-    recording that fails is noted in the run and in its outcome."""
-
-    observers: Sequence[Observer]
-    rows: list[LedgerRow] = field(default_factory=list)
-    lost: dict[int, str] = field(default_factory=dict)
-
-    def collected(self) -> tuple[LedgerRow, ...]:
-        """The ledger rows of the step so far; they belong to the event that ends it."""
-        rows, self.rows = tuple(self.rows), []
-        return rows
-
-    def fold(self, run: Run, event: Event) -> Run:
-        run = self.marked(after(run, event))
-        self.tell("on_event", run, event)
-        return run
-
-    def marked(self, run: Run) -> Run:
-        """The run with what was not recorded noted in it and in its outcome."""
-        unrecorded = self._unrecorded()
-        if not unrecorded:
-            return run
-        run = replace(run, notices=(*run.notices, *(n for n in unrecorded if n not in run.notices)))
-        return replace(run, outcome=replace(run.outcome, recorded=False)) if run.outcome else run
-
-    def tell(self, method: str, *args: object) -> None:
-        for observer in self._working():
-            with self._kept_apart(observer):
-                getattr(observer, method)(*args)
-
-    async def settle(self) -> None:
-        for observer in self._working():
-            await self._settled(observer.settle, observer)
-
-    @contextlib.contextmanager
-    def around(self, method: str, *args: object) -> Iterator[None]:
-        stack = ExitStack()
-        for observer in self._working():
-            with self._kept_apart(observer):
-                manager = getattr(observer, method)(*args)
-                stack.push(self._guarded_exit(observer, manager))
-        with stack:
-            yield
-
-    def _working(self) -> list[Observer]:
-        return [o for o in self.observers if id(o) not in self.lost]
-
-    def _unrecorded(self) -> list[Notice]:
-        failed = [self.lost[id(o)] for o in self.observers if o.is_recording and id(o) in self.lost]
-        return [Notice(kind="unrecorded", message=f"not recorded: {why}") for why in failed]
-
-    def _guarded_exit(self, observer: Observer, manager: AbstractContextManager[object]) -> Callable[..., None]:
-        manager.__enter__()
-
-        def leave(*error: object) -> None:
-            with self._kept_apart(observer):
-                manager.__exit__(*error)  # type: ignore[arg-type]
-
-        return leave
-
-    async def _settled(self, settle: Callable[[], Awaitable[None]], observer: Observer) -> None:
-        with self._kept_apart(observer):
-            await settle()
-
-    @contextlib.contextmanager
-    def _kept_apart(self, observer: Observer) -> Iterator[None]:
-        try:
-            yield
-        except Exception as fault:
-            self.lost[id(observer)] = f"{type(fault).__name__}: {fault}"
-            log.exception("an observer failed and is left out: %s", type(observer).__name__)

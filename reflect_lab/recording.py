@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,8 +33,10 @@ class Recording:
         """The collector that spans are sent to; None where they stay in the local file."""
         return self._tracing.leaves_machine
 
-    @property
-    def notices(self) -> tuple[Notice, ...]:
+    async def settled(self) -> tuple[Notice, ...]:
+        """Waits a short time for a collector, if there is one; what the user should know of it."""
+        if self.leaves_machine is not None:
+            await asyncio.to_thread(self._tracing.flush)
         return self._tracing.notices
 
     def close(self) -> None:

@@ -91,7 +91,8 @@ class Session:
         run, roles = await self.prepare(cell.task, chosen, base or self.cwd)
         recording = self.recording(traces)
         try:
-            return await run_loop(run, roles, [*recording.observers(), *observers])
+            finished = await run_loop(run, roles, [*recording.observers(), *observers])
+            return replace(finished, notices=(*finished.notices, *await recording.settled()))
         finally:
             await roles.close()
 

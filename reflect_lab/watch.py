@@ -1,0 +1,120 @@
+"""The observers of one run, kept from ever changing it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+
+from reflect_lab.core.events import Event
+from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.observer import Observer
+from reflect_lab.core.reducer import after
+from reflect_lab.core.run import LedgerRow, Notice, Run
+from reflect_lab.core.steps import Step
+from reflect_lab.core.task import CheckSpec
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Watch:
+    """The observers, kept from ever changing the run. One that fails is logged once and left out from then on; a
+    recording that fails is noted in the run and in its outcome."""
+
+    observers: Sequence[Observer]
+    rows: list[LedgerRow] = field(default_factory=list)
+    lost: dict[int, str] = field(default_factory=dict)
+
+    def collected(self) -> tuple[LedgerRow, ...]:
+        """The ledger rows of the step so far; they belong to the event that ends it."""
+        rows, self.rows = tuple(self.rows), []
+        return rows
+
+    def fold(self, run: Run, event: Event) -> Run:
+        run = self.marked(after(run, event))
+        self.tell("on_event", run, event)
+        return run
+
+    def marked(self, run: Run) -> Run:
+        """The run with what was not recorded noted in it and in its outcome."""
+        unrecorded = self._unrecorded()
+        if not unrecorded:
+            return run
+        run = replace(run, notices=(*run.notices, *(n for n in unrecorded if n not in run.notices)))
+        return replace(run, outcome=replace(run.outcome, recorded=False)) if run.outcome else run
+
+    def tell(self, method: str, *args: object) -> None:
+        for observer in self._working():
+            with self._kept_apart(observer):
+                getattr(observer, method)(*args)
+
+    async def settle(self) -> None:
+        for observer in self._working():
+            await self._settled(observer.settle, observer)
+
+    @contextlib.contextmanager
+    def around(self, method: str, *args: object) -> Iterator[None]:
+        stack = ExitStack()
+        for observer in self._working():
+            with self._kept_apart(observer):
+                manager = getattr(observer, method)(*args)
+                stack.push(self._guarded_exit(observer, manager))
+        with stack:
+            yield
+
+    def _working(self) -> list[Observer]:
+        return [o for o in self.observers if id(o) not in self.lost]
+
+    def _unrecorded(self) -> list[Notice]:
+        failed = [self.lost[id(o)] for o in self.observers if o.is_recording and id(o) in self.lost]
+        return [Notice(kind="unrecorded", message=f"not recorded: {why}") for why in failed]
+
+    def _guarded_exit(self, observer: Observer, manager: AbstractContextManager[object]) -> Callable[..., None]:
+        manager.__enter__()
+
+        def leave(*error: object) -> None:
+            with self._kept_apart(observer):
+                manager.__exit__(*error)  # type: ignore[arg-type]
+
+        return leave
+
+    async def _settled(self, settle: Callable[[], Awaitable[None]], observer: Observer) -> None:
+        with self._kept_apart(observer):
+            await settle()
+
+    @contextlib.contextmanager
+    def _kept_apart(self, observer: Observer) -> Iterator[None]:
+        try:
+            yield
+        except Exception as fault:
+            self.lost[id(observer)] = f"{type(fault).__name__}: {fault}"
+            log.exception("an observer failed and is left out: %s", type(observer).__name__)
+
+
+@dataclass
+class CallHooks:
+    run: Run
+    step: Step
+    watch: Watch
+
+    def attempt(self, row: LedgerRow) -> None:
+        self.watch.rows.append(row)
+        self.watch.tell("on_attempt", self.run, row)
+
+    def text(self, delta: str) -> None:
+        self.watch.tell("on_text", self.run, self.step, delta)
+
+
+@dataclass
+class CheckHooks:
+    run: Run
+    watch: Watch
+
+    def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
+        return self.watch.around("around_check", self.run, spec)
+
+    def evidence(self, evidence: Evidence) -> None:
+        self.watch.tell("on_evidence", self.run, evidence)
