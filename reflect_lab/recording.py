@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,10 +32,9 @@ class Recording:
         """The collector that spans are sent to; None where they stay in the local file."""
         return self._tracing.leaves_machine
 
-    async def settled(self) -> tuple[Notice, ...]:
-        """Waits a short time for a collector, if there is one; what the user should know of it."""
-        if self.leaves_machine is not None:
-            await asyncio.to_thread(self._tracing.flush)
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What is known by now of spans that did not arrive and of settings that can't be followed."""
         return self._tracing.notices
 
     def close(self) -> None:

@@ -91,8 +91,7 @@ class Session:
         run, roles = await self.prepare(cell.task, chosen, base or self.cwd)
         recording = self.recording(traces)
         try:
-            finished = await run_loop(run, roles, [*recording.observers(), *observers])
-            return replace(finished, notices=(*finished.notices, *await recording.settled()))
+            return await run_loop(run, roles, [*recording.observers(), *observers])
         finally:
             await roles.close()
 

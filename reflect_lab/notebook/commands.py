@@ -47,7 +47,12 @@ class Commands:
             view: View = LiveView(self.session.redactor.value) if is_live else PlainView()
             running = asyncio.ensure_future(self._run(task, parsed, view))
             view.on_stop(running.cancel)
-            return self._finish(await _outlive_interrupt(running, view), parsed, view)
+            try:
+                run = await _outlive_interrupt(running, view)
+            except BaseException:
+                view.abandon()
+                raise
+            return self._finish(run, parsed, view)
 
     def reflect_in_thread(self, line: str, cell: str) -> Run | None:
         """Runs a cell in a thread with a loop of its own; the result is shown when it is there."""

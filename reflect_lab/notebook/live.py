@@ -32,6 +32,9 @@ class View(Observer):
     def finish(self, run: Run) -> None:
         """Shows the finished run."""
 
+    def abandon(self) -> None:
+        """Called instead of `finish` where no run came about."""
+
 
 class PlainView(View):
     """Nothing while the run goes on, the result at the end: for terminals and for cells within another magic."""
@@ -87,8 +90,18 @@ class LiveView(View):
         self._widget.show_run(self._redact(dump_run(run)))
 
     def finish(self, run: Run) -> None:
-        self._handle.update(_bundle(run, self.traces), raw=True)
+        self._replace(_bundle(run, self.traces))
+
+    def abandon(self) -> None:
+        if self._widget is not None:
+            self._replace({"text/plain": "nothing was run"})
+
+    def _replace(self, data: dict[str, Any]) -> None:
+        """The static `data` in the live view's place; the widget and its layout, a widget of its own, are released."""
+        self._handle.update(data, raw=True)
+        layout = self._widget.layout
         self._widget.close()
+        layout.close()
 
     def _pressed(self) -> None:
         if self._stop is not None:
