@@ -361,3 +361,12 @@ def test_what_was_written_is_read_back(text: str, wanted: list[str], facts: list
     assert parsed.task.text == f"# {text}"
     assert [r.text for r in parsed.task.requirements] == wanted
     assert [f.text for f in parsed.task.facts] == facts
+
+
+def test_values_of_check_options_are_plain_json_and_a_date_is_the_text_that_was_written() -> None:
+    parsed = parse_cell(
+        "---\nchecks:\n- fresh: {since: 2024-05-01, days: 3, strict: true, ratio: 0.5, note: null}\n---\nx"
+    )
+    assert parsed.task.checks[0].options == {
+        "since": "2024-05-01", "days": 3, "strict": True, "ratio": 0.5, "note": None,
+    }  # fmt: skip
