@@ -222,15 +222,23 @@ _LIMITS: Mapping[str, Reader] = {
     "tool_calls": _count(0, optional=True),
     "rates": _rates,
 }
+
+
+def _revision(value: object, where: str) -> str:
+    chosen: str = _one_of(get_args(_RULE_TYPES["revision"]))(value, where)
+    if chosen == "patch":
+        raise WrongUse(f"{where}: revisions by patch are not built yet; write rewrite or auto")
+    return chosen
+
+
 _RULES: Mapping[str, Reader] = {
     "min_gain": _share,
     "patience": _count(1),
     "repeat_limit": _count(1),
     "pass_score": _share,
     "max_issues": _count(1),
-    **{
-        key: _one_of(get_args(_RULE_TYPES[key])) for key in ("revision", "critic", "coverage", "draft_quotes", "signal")
-    },
+    **{key: _one_of(get_args(_RULE_TYPES[key])) for key in ("critic", "coverage", "draft_quotes", "signal")},
+    "revision": _revision,
 }
 _TOP: Mapping[str, Reader | None] = {
     "profile": _text,

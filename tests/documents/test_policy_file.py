@@ -17,7 +17,7 @@ reflection_policy:
   profile: careful
   limits: {revisions: 0, model_calls: 3, critic_calls: null, total_tokens: 0, elapsed_s: 2.5, tool_calls: 9,
            currency: USD, rates: {EUR: 2}}
-  rules: {min_gain: 0, patience: 2, repeat_limit: 3, pass_score: 1, max_issues: 1, revision: patch, critic: always,
+  rules: {min_gain: 0, patience: 2, repeat_limit: 3, pass_score: 1, max_issues: 1, revision: rewrite, critic: always,
           coverage: required, draft_quotes: allow, signal: optional}
   on_exhaustion: stop
   on_denied: stop
@@ -39,7 +39,7 @@ def test_every_key_of_the_documentation_is_read() -> None:
             revisions=0, model_calls=3, total_tokens=0, elapsed_s=2.5, tool_calls=9, currency="USD", rates={"EUR": 2.0}
         ),
         rules=Rules(
-            min_gain=0.0, patience=2, repeat_limit=3, pass_score=1.0, max_issues=1, revision="patch", critic="always",
+            min_gain=0.0, patience=2, repeat_limit=3, pass_score=1.0, max_issues=1, revision="rewrite", critic="always",
             coverage="required", draft_quotes="allow", signal="optional",
         ),
         on_exhaustion="stop",
@@ -80,6 +80,7 @@ def test_an_unknown_policy_name_gets_the_nearest_one() -> None:
         ("limits: {elapsed_s: -0.5}", "p.yaml: limits.elapsed_s must be at least 0 seconds, not -0.5"),
         ("limits: {elapsed_s: .inf}", "p.yaml, line 1: inf is no number that can be used here"),
         ("limits: {cost: 1}", "p.yaml: limits.cost: a cost limit is not enforced yet"),
+        ("rules: {revision: patch}", "p.yaml: rules.revision: revisions by patch are not built yet"),
         ("limits: {currency: dollars}", "p.yaml: limits.currency must be a currency code such as USD"),
         ("limits: {rates: {EUR: 0}}", "p.yaml: limits.rates.EUR must be above 0, not 0"),
         ("rules: {patience: 0}", "p.yaml: rules.patience must be at least 1, not 0"),
