@@ -24,6 +24,10 @@ LINE_COMMANDS = ("doctor", "list", "show", "sql", "tour")
 IN_A_MAGIC = "the cell runs inside another magic, which can't wait for clicks"
 
 
+NOTICE_S = 0.1
+"""Seconds after which an interrupt is noticed at the latest."""
+
+
 class CellError(ReflectLabError):
     """One clean line in place of a traceback; it stops "Run all"."""
 
@@ -207,17 +211,23 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, running: asyncio.Task[Run]) -> 
 
 
 async def _outlive_interrupt(running: asyncio.Future[Run], view: View) -> Run:
-    """The finished run. An interrupt or a press of Stop ends the loop, which folds in `cancelled` first."""
+    """The finished run. An interrupt or a press of Stop ends the loop, which folds in `cancelled` first.
+
+    The kernel's handler of an interrupt leaves a note for its event loop and does not wake it: a quiet loop would find
+    the note when the server answers. Hence the short waits.
+    """
     task = asyncio.current_task()
-    while True:
+    while not running.done():
         try:
-            return await asyncio.shield(running)
+            await asyncio.wait([running], timeout=NOTICE_S)
         except asyncio.CancelledError:
-            if running.done():
-                return _kept(view)
             running.cancel()
             if task is not None:
                 task.uncancel()
+    try:
+        return running.result()
+    except asyncio.CancelledError:
+        return _kept(view)
 
 
 def _kept(view: View) -> Run:
