@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.policy import Policy
 from reflect_lab.documents.front_matter import CellOptions
-from reflect_lab.documents.policy_file import apply_overrides, load_policy, read_policy
-from reflect_lab.documents.suggest import nearest
+from reflect_lab.documents.policy_file import apply_overrides, checked_policy, load_policy, read_policy
+from reflect_lab.documents.suggest import did_you_mean, nearest, shown
+from reflect_lab.evidence.check import SandboxChoice
 
-SandboxChoice = Literal["auto", "process", "off"]
+_CHOICES = {
+    "reflection": ("on", "off"),
+    "signal": ("required", "optional"),
+    "sandbox": get_args(SandboxChoice),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What a user may say about one run; None where nothing was said. Budgets are in the unit of their name."""
+    """What a user may say about one run; None where nothing was said. Budgets are in the unit of their name.
+
+    Raises WrongUse for a value that no run can follow: a slip must not read as "nothing was said".
+    """
 
     model: str | None = None
     critic: str | None = None
@@ -37,8 +46,25 @@ class RunOptions:
     name: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, known in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in known:
+                raise WrongUse(f"{name} is {shown(value)}; {did_you_mean(str(value), known)}")
+        temperature = self.temperature
+        if temperature is not None and (isinstance(temperature, bool) or not isinstance(temperature, int | float)):
+            raise WrongUse(f"temperature must be a number, not {shown(temperature)}")
+        if temperature is not None and not 0 <= temperature < math.inf:
+            raise WrongUse(f"temperature must be a finite number, 0 or more, not {shown(temperature)}")
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
+            raise WrongUse(f"seed must be a whole number, not {shown(self.seed)}")
+        if not all(isinstance(word, str) for pair in self.tags.items() for word in pair):
+            raise WrongUse("tags must be pairs of texts")
+
     def over(self, cell: CellOptions) -> RunOptions:
-        """These options with the cell's front matter where nothing was said here."""
+        """These options with the cell's front matter where nothing was said here. Raises WrongUse for a preset."""
+        if cell.preset is not None:
+            raise WrongUse(f"preset {shown(cell.preset)}: presets are not built yet; leave the line out")
         return RunOptions(
             model=self.model or cell.model,
             critic=self.critic or cell.critic,
@@ -62,7 +88,7 @@ def resolve_policy(options: RunOptions, folder: Path) -> Policy:
     """The policy of a run: named or given, with single limits and rules replaced. `folder` anchors a policy file."""
     given = options.policy
     if isinstance(given, Policy):
-        policy = given
+        policy = checked_policy(given)
     elif isinstance(given, Mapping):
         policy = load_policy(given)
     else:

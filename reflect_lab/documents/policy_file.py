@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args, get_type_hints
@@ -62,6 +62,12 @@ def apply_overrides(
     if reflection not in (None, "on"):
         raise WrongUse(f"{where}: reflection is 'on' or 'off', not {shown(reflection)}")
     return policy
+
+
+def checked_policy(policy: Policy, where: str = "policy") -> Policy:
+    """A policy that was made in Python, held to the same rules as a file. Raises WrongUse."""
+    content = asdict(policy)
+    return load_policy({key: content[key] for key in _TOP}, where, base=policy)
 
 
 def policy_names() -> tuple[str, ...]:

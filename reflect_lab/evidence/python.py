@@ -98,11 +98,12 @@ class PythonCheck:
         )
 
     def _refused(self) -> str | None:
-        if self._surroundings.sandbox == "off":
-            return "the sandbox is off, so no code of the draft runs"
-        if self._surroundings.sandbox == "auto" and not self._surroundings.code_is_trusted:
-            return _NEEDS_CONSENT
-        return None
+        """Why no code runs; None only where that was said, or where the code is no live model's."""
+        if self._surroundings.sandbox == "process":
+            return None
+        if self._surroundings.sandbox == "auto":
+            return None if self._surroundings.code_is_trusted else _NEEDS_CONSENT
+        return "the sandbox is off, so no code of the draft runs"
 
     def _fault(self, caged: Caged) -> str | None:
         """Why this execution says nothing about the draft, if so."""

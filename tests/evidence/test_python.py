@@ -134,6 +134,7 @@ async def test_code_of_the_check_that_is_not_valid_is_wrong_use(code: str, messa
     ({"sandbox": "off", "code_is_trusted": True}, "not_run", "off"),
     ({"sandbox": "auto", "code_is_trusted": True}, "passed", ""),
     ({"sandbox": "process", "code_is_trusted": False}, "passed", ""),
+    ({"sandbox": "non-sense", "code_is_trusted": True}, "not_run", "off"),
 ])  # fmt: skip
 async def test_code_of_a_live_model_runs_only_with_consent(
     options: dict[str, object], status: str, reason: str
