@@ -68,7 +68,7 @@ class Commands:
             words = shlex.split(line)
             command, rest = (words[0], words[1:]) if words else ("", [])
             if command not in LINE_COMMANDS:
-                raise WrongUse(f"%reflect {command}: {did_you_mean(command, LINE_COMMANDS)}")
+                raise WrongUse(f"{f'%reflect {command}'.strip()}: {did_you_mean(command, LINE_COMMANDS)}")
             perform: Callable[[list[str]], Any] = getattr(self, f"_{command}")
             return perform(rest)
 
@@ -126,20 +126,18 @@ class Commands:
     def _in_thread(self, task: Cell, parsed: Any, view: View) -> Run:
         loop = asyncio.new_event_loop()
         running = loop.create_task(self._run(task, parsed, view))
-        thread = threading.Thread(target=_run_to_end, args=(loop, running))
-        thread.start()
-        try:
-            while thread.is_alive():
-                thread.join(0.1)
-        except KeyboardInterrupt:
-            loop.call_soon_threadsafe(running.cancel)
-            thread.join()
+        ended = threading.Event()
+        threading.Thread(target=_run_to_end, args=(loop, running, ended)).start()
+        while not ended.is_set():
+            try:
+                # Not the thread's `join`: interrupted, it takes the thread for ended while it goes on (CPython 3.11).
+                ended.wait(NOTICE_S)
+            except KeyboardInterrupt:
+                loop.call_soon_threadsafe(running.cancel)
         try:
             return running.result()
         except asyncio.CancelledError:
             return _kept(view)
-        finally:
-            loop.close()
 
     def _finish(self, run: Run, parsed: Any, view: View) -> Run | None:
         """Shows the finished run, sets its variable, and stops "Run all" where the run did not end on its own."""
@@ -200,14 +198,16 @@ def _split(line: str) -> list[str]:
         raise WrongUse(f"%%reflect: the options can't be read ({error})") from None
 
 
-def _run_to_end(loop: asyncio.AbstractEventLoop, running: asyncio.Task[Run]) -> None:
+def _run_to_end(loop: asyncio.AbstractEventLoop, running: asyncio.Task[Run], ended: threading.Event) -> None:
+    """Runs a loop of its own in this thread. The waiting thread takes result or error from the task."""
     asyncio.set_event_loop(loop)
     try:
-        loop.run_until_complete(running)
-    except (Exception, asyncio.CancelledError):
-        return  # the waiting thread takes it from the task
-    finally:
+        loop.run_until_complete(asyncio.wait([running]))
         loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        loop.close()
+        ended.set()
 
 
 async def _outlive_interrupt(running: asyncio.Future[Run], view: View) -> Run:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 AWAITABLE = "reflect_awaited"
 _CALL = "get_ipython().run_cell_magic('reflect', "
+_EMPTY = ", '')"
 _AWAITED = f"await get_ipython().run_cell_magic('{AWAITABLE}', "
 
 
@@ -52,8 +53,9 @@ class Extension:
         self.commands.register_critic(line, cell)
 
     def awaiting(self, lines: list[str]) -> list[str]:
-        """Awaits a `%%reflect` cell. A cell within another magic is left alone: it is compiled without await."""
-        if self._depth or not lines or not lines[0].startswith(_CALL):
+        """Awaits a `%%reflect` cell. A cell within another magic is left alone: it is compiled without await. So is an
+        empty one, which the shell refuses by the magic's name."""
+        if self._depth or not lines or not lines[0].startswith(_CALL) or lines[0].rstrip().endswith(_EMPTY):
             return lines
         return [_AWAITED + lines[0].removeprefix(_CALL), *lines[1:]]
 

@@ -145,7 +145,7 @@ def test_wrong_cells_are_one_line_that_names_the_place(lab: Lab) -> None:
     wrong = {
         f"%%reflect --modle x\n{SEA}": "did you mean --model?",
         "%%reflect\nWrite f.\n\n```python chek\nassert f()\n```\n": "cell, line 4",
-        "%%reflect\n": "there is no task",
+        "%%reflect\n \n": "there is no task",
         f"%%reflect --out 1x\n{SEA}": "no name of a variable",
         f"%%reflect 'open\n{SEA}": "can't be read",
         f"%%reflect --critic nobody\n{SEA}": "nobody",
@@ -164,6 +164,12 @@ def test_wrong_cells_are_one_line_that_names_the_place(lab: Lab) -> None:
         assert hint in lines[0], code
         assert not any(WIDGET in data for data in cell.shown), code
     assert lab.server.requests == [], "nothing was spent"
+
+
+def test_an_empty_cell_is_refused_by_the_name_that_the_user_wrote(lab: Lab) -> None:
+    cell = lab.kernel.run("%%reflect\n")
+    assert cell.status == "error"
+    assert "%%reflect is a cell magic" in cell.said and "awaited" not in cell.said
 
 
 def test_no_display_gives_the_run_as_the_cells_value(lab: Lab) -> None:
