@@ -47,7 +47,7 @@ class Commands:
         """Runs a cell in the kernel's own loop, with the live view."""
         with _clean_errors():
             parsed, task = self._read(line, cell)
-            is_live = self._has_front_end and not parsed.no_display and not parsed.explain
+            is_live = not parsed.no_display and not parsed.explain
             view: View = LiveView(self.session.redactor.value) if is_live else PlainView()
             running = asyncio.ensure_future(self._run(task, parsed, view))
             view.on_stop(running.cancel)

@@ -2,7 +2,7 @@
 
 `%%reflect` is a coroutine that the cell awaits, so that buttons work while it runs: an input transformer turns the
 cell's magic call into `await …`. Within another magic (`%%time`, `%%capture`) nothing can be awaited; the same magic
-then runs in a thread of its own, and says that its buttons are off.
+then runs in a thread of its own, and says that its buttons are off. In a terminal, which has none, it always does.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def load(shell: Any) -> None:
     extension = Extension(shell)
     for name, function, kind in _magics(extension):
         shell.register_magic_function(function, kind, name)
-    shell.input_transformers_post.append(extension.awaiting)
+    if hasattr(shell, "kernel"):
+        # A terminal has no clicks to wait for, and drops a cell's coroutine where it stands when it is interrupted.
+        shell.input_transformers_post.append(extension.awaiting)
     shell.events.register("pre_execute", extension.enter)
     shell.events.register("post_execute", extension.leave)
     atexit.register(extension.close)
@@ -88,7 +90,8 @@ def unload(shell: Any) -> None:
     extension = _loaded(shell)
     if extension is None:
         return
-    shell.input_transformers_post.remove(extension.awaiting)
+    if extension.awaiting in shell.input_transformers_post:
+        shell.input_transformers_post.remove(extension.awaiting)
     shell.events.unregister("pre_execute", extension.enter)
     shell.events.unregister("post_execute", extension.leave)
     for name, _, kind in _magics(extension):

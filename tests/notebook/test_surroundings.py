@@ -20,6 +20,7 @@ from tests.openai_server import Hang, OpenAITestServer, Reply
 
 SEA = "Describe the sea.\n- [ ] it names a colour\n"
 BLUE = "The sea is wide and blue."
+TERMINAL = (sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner")
 
 
 def judged(lab: Lab) -> None:
@@ -181,7 +182,7 @@ def test_a_terminal_shows_the_run_as_text(tmp_path: Path) -> None:
     ]
     lines += ["%%reflect --modle x", "Describe.", "", "", "exit()", "y"]
     done = subprocess.run(
-        [sys.executable, "-m", "IPython", "--simple-prompt", "--colors=NoColor", "--no-banner"],
+        TERMINAL,
         cwd=tmp_path,
         env=environment(tmp_path, TERM="dumb"),
         input="\n".join(lines) + "\n",
@@ -196,6 +197,41 @@ def test_a_terminal_shows_the_run_as_text(tmp_path: Path) -> None:
     for word in ("Traceback", "Error in atexit", "Exception ignored", "never awaited"):
         assert word not in done.stdout + done.stderr
     assert len(rl.open_traces(tmp_path / "traces").runs().rows) == 3
+
+
+def test_an_interrupt_in_a_terminal_ends_the_run_and_the_next_cell_works(tmp_path: Path) -> None:
+    cell = ["%%reflect --out r", *SEA.splitlines(), "", ""]
+    with OpenAITestServer(Reply(BLUE), Hang(), Reply(BLUE), Reply(critique())) as server:
+        env = environment(tmp_path, TERM="dumb", OPENAI_BASE_URL=server.url, OPENAI_MODEL="m")
+        process = subprocess.Popen(
+            TERMINAL,
+            cwd=tmp_path,
+            env=env,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )
+        assert process.stdin is not None
+        try:
+            process.stdin.write("\n".join(["%load_ext reflect_lab", *cell]) + "\n")
+            process.stdin.flush()
+            server.await_requests(2, 60)
+            process.send_signal(signal.SIGINT)
+            server.hang_up()
+            more = [
+                "print('kept', r.outcome.stop_reason)",
+                *cell,
+                "print('then', r.outcome.stop_reason)",
+                "exit()",
+                "y",
+            ]
+            said, _ = process.communicate("\n".join(more) + "\n", timeout=60)
+        finally:
+            process.kill()
+    assert "Cancelled [cancelled, stopped]" in said and "kept cancelled" in said, said
+    assert "then pass" in said and "Traceback" not in said
 
 
 SEEN_LATER = """
