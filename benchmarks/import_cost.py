@@ -53,8 +53,8 @@ def script_cost(code: str, folder: Path) -> Cost:
 
 def kernel_cost(folder: Path) -> Cost:
     """Of `%load_ext reflect_lab` in a kernel that has just started."""
-    manager = KernelManager(transport="ipc")
-    manager.start_kernel(cwd=str(folder), env=_environment(folder))
+    manager = KernelManager()
+    manager.start_kernel(extra_arguments=["--log-level=ERROR"], cwd=str(folder), env=_environment(folder))
     client = manager.blocking_client()
     try:
         client.start_channels()

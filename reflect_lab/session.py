@@ -162,11 +162,15 @@ class Session:
 
     async def close(self) -> None:
         """Releases model clients, the embedded model's server and the trace files."""
+        self.close_recordings()
+        await self.endpoints.close()
+
+    def close_recordings(self) -> None:
+        """Releases the trace files alone: all that must be done where the process ends, and nothing can be awaited."""
         recordings, self._recordings = self._recordings, {}
         for recording in recordings.values():
             recording.close()
             self.notices += recording.notices
-        await self.endpoints.close()
 
     async def __aenter__(self) -> Session:
         return self

@@ -87,14 +87,13 @@ class Commands:
 
     def close(self) -> None:
         """Releases the session; works with and without a running loop."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            asyncio.run(self.session.close())
-            return
         thread = threading.Thread(target=lambda: asyncio.run(self.session.close()))
         thread.start()
         thread.join()
+
+    def close_at_exit(self) -> None:
+        """Releases what outlives a process: its trace files. The embedded model's server ends with this process."""
+        self.session.close_recordings()
 
     @property
     def _has_front_end(self) -> bool:

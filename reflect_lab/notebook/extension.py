@@ -70,6 +70,10 @@ class Extension:
             self._commands.close()
             self._commands = None
 
+    def close_at_exit(self) -> None:
+        if self._commands is not None:
+            self._commands.close_at_exit()
+
 
 def load(shell: Any) -> None:
     """Registers the magics with a shell. Loading again replaces them."""
@@ -82,7 +86,7 @@ def load(shell: Any) -> None:
         shell.input_transformers_post.append(extension.awaiting)
     shell.events.register("pre_execute", extension.enter)
     shell.events.register("post_execute", extension.leave)
-    atexit.register(extension.close)
+    atexit.register(extension.close_at_exit)
 
 
 def unload(shell: Any) -> None:
@@ -96,7 +100,7 @@ def unload(shell: Any) -> None:
     shell.events.unregister("post_execute", extension.leave)
     for name, _, kind in _magics(extension):
         shell.magics_manager.magics[kind].pop(name, None)
-    atexit.unregister(extension.close)
+    atexit.unregister(extension.close_at_exit)
     extension.close()
 
 

@@ -150,7 +150,7 @@ class Cell:
 def kernel(folder: Path, **env: str) -> Iterator[Kernel]:
     """A kernel of this very Python in a folder outside any project, with a clean environment."""
     manager = KernelManager()
-    manager.start_kernel(cwd=str(folder), env=environment(folder, **env))
+    manager.start_kernel(extra_arguments=["--log-level=ERROR"], cwd=str(folder), env=environment(folder, **env))
     try:
         yield Kernel(manager)
     finally:

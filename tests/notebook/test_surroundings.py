@@ -9,14 +9,17 @@ import sys
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 import reflect_lab as rl
 from reflect_lab.documents.tour import tour_task
-from tests.end_to_end.processes import critique, environment
+from reflect_lab.models import embedded
+from tests.end_to_end.processes import all_gone, critique, environment
 from tests.notebook.conftest import Lab
 from tests.notebook.kernels import MIME, WIDGET, kernel
 from tests.openai_server import Hang, OpenAITestServer, Reply
+from tests.required import missing
 
 SEA = "Describe the sea.\n- [ ] it names a colour\n"
 BLUE = "The sea is wide and blue."
@@ -232,6 +235,30 @@ def test_an_interrupt_in_a_terminal_ends_the_run_and_the_next_cell_works(tmp_pat
             process.kill()
     assert "Cancelled [cancelled, stopped]" in said and "kept cancelled" in said, said
     assert "then pass" in said and "Traceback" not in said
+
+
+@pytest.mark.embedded
+def test_the_embedded_model_ends_with_the_terminal_and_says_nothing(tmp_path: Path) -> None:
+    if reason := embedded.why_missing():
+        missing("embedded", reason)
+    cell = ["%%reflect --model local --budget-calls 1 --max-revisions 0", "Say hi.", "", ""]
+    children = "print('CHILDREN', *[c.pid for c in __import__('psutil').Process().children(recursive=True)])"
+    done = subprocess.run(
+        TERMINAL,
+        cwd=tmp_path,
+        env=environment(tmp_path, TERM="dumb"),
+        input="\n".join(["%load_ext reflect_lab", *cell, children, "exit()", "y"]) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    (line,) = [line for line in done.stdout.splitlines() if "CHILDREN" in line]
+    pids = [int(word) for word in line.partition("CHILDREN")[2].split()]
+    assert pids, "the model's server is a process of its own"
+    alive = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    assert all_gone(alive, 3.0)
+    assert "no_signal" in done.stdout, done.stdout
+    assert done.stderr == "" and "Traceback" not in done.stdout
 
 
 SEEN_LATER = """
