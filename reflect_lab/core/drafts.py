@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from reflect_lab.core.run import Hunk
 
@@ -13,6 +15,9 @@ _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 MAX_LINE_PAIRS = 4_000_000
 """Lines × lines up to which a line diff is computed; beyond it the changed middle is one replaced block."""
+MAX_MATCHES = 30_000
+"""Pairs of equal parts (lines of two drafts, words of two lines) up to which they are compared; a model that repeats
+itself makes millions, and comparing them takes minutes."""
 MAX_LINE_LENGTH = 4_000
 """Characters of a line up to which its changed words are marked."""
 MAX_LINE_WINDOW = 8
@@ -50,7 +55,8 @@ def diff(old: str, new: str) -> tuple[Hunk, ...]:
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     if not middle_a and not middle_b:
         return ()
-    if len(middle_a) * len(middle_b) > MAX_LINE_PAIRS:
+    is_too_much = _matches(Counter(middle_a), Counter(middle_b)) > MAX_MATCHES
+    if is_too_much or len(middle_a) * len(middle_b) > MAX_LINE_PAIRS:
         return (Hunk(old_start=head, old_end=len(a) - tail, new_start=head, new_end=len(b) - tail),)
     matcher = difflib.SequenceMatcher(None, middle_a, middle_b, autojunk=False)
     hunks = [
@@ -76,34 +82,68 @@ def _altered_lines(a: list[str], b: list[str], old: range, new: range) -> Iterat
     """Pairs of an old and a new line, in order, that are one line altered rather than another line."""
     next_new = new.start
     window = MAX_LINE_WINDOW if len(old) * len(new) > MAX_LINE_WINDOW**2 else len(new)
+    read = {j: _Line.read(b[j]) for j in new}
     for i in old:
-        candidates = range(next_new, min(new.stop, next_new + window))
-        marked = [(j, marks) for j in candidates if (marks := _line_marks(a[i], b[j]))]
-        if marked:
-            j, (_, old_spans, new_spans) = max(marked, key=lambda pair: pair[1][0])
-            yield i, j, old_spans, new_spans
-            next_new = j + 1
+        line = _Line.read(a[i])
+        best: tuple[float, int] | None = None
+        for j in range(next_new, min(new.stop, next_new + window)):
+            share = _share(line, read[j], least=best[0] if best else 0.0)
+            if share > (best[0] if best else 0.0):
+                best = share, j
+        if best is not None:
+            yield i, best[1], *_marks(line, read[best[1]])
+            next_new = best[1] + 1
 
 
-def _line_marks(old: str, new: str) -> tuple[float, Spans, Spans] | None:
-    """How much two lines share (0..1) and their changed spans by words; None where it is too little to be one line."""
-    if not old.strip() or not new.strip() or max(len(old), len(new)) > MAX_LINE_LENGTH:
-        return None
-    a, b = list(_WORDS.finditer(old)), list(_WORDS.finditer(new))
-    matcher = difflib.SequenceMatcher(None, [m.group() for m in a], [m.group() for m in b], autojunk=False)
-    blocks = matcher.get_matching_blocks()
-    shared = sum(len(a[block.a + k].group().strip()) for block in blocks for k in range(block.size))
-    share = shared / max(len(old.strip()), len(new.strip()))
-    if share < LINE_SHARE:
-        return None
+@dataclass(frozen=True)
+class _Line:
+    """A line as words, blanks and signs with their places; without any where it is not to be compared."""
+
+    text: str
+    tokens: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
+    counts: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def read(cls, text: str) -> _Line:
+        if not text.strip() or len(text) > MAX_LINE_LENGTH:
+            return cls(text)
+        found = list(_WORDS.finditer(text))
+        tokens = tuple(m.group() for m in found)
+        return cls(text, tokens, tuple(m.span() for m in found), Counter(t for t in tokens if not t.isspace()))
+
+
+def _share(old: _Line, new: _Line, least: float) -> float:
+    """How much two lines have in common, by characters (0..1); 0 where that is too little for one line altered, or not
+    more than `least`."""
+    longest = max(len(old.text.strip()), len(new.text.strip()), 1)
+    at_most = sum(len(token) * min(count, new.counts[token]) for token, count in old.counts.items()) / longest
+    if at_most < LINE_SHARE or at_most <= least or _matches(old.counts, new.counts) > MAX_MATCHES:
+        return 0.0
+    blocks = _matcher(old, new).get_matching_blocks()
+    share = sum(len(old.tokens[block.a + k].strip()) for block in blocks for k in range(block.size)) / longest
+    return share if share >= LINE_SHARE else 0.0
+
+
+def _marks(old: _Line, new: _Line) -> tuple[Spans, Spans]:
+    """The changed spans of two lines."""
     old_spans: Spans = []
     new_spans: Spans = []
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+    for tag, i1, i2, j1, j2 in _matcher(old, new).get_opcodes():
         if tag != "equal" and i2 > i1:
-            _extend(old_spans, a[i1].start(), a[i2 - 1].end(), old)
+            _extend(old_spans, old.spans[i1][0], old.spans[i2 - 1][1], old.text)
         if tag != "equal" and j2 > j1:
-            _extend(new_spans, b[j1].start(), b[j2 - 1].end(), new)
-    return share, old_spans, new_spans
+            _extend(new_spans, new.spans[j1][0], new.spans[j2 - 1][1], new.text)
+    return old_spans, new_spans
+
+
+def _matcher(old: _Line, new: _Line) -> difflib.SequenceMatcher[str]:
+    """Blanks only extend what words have in common: alone they match everywhere and mean nothing."""
+    return difflib.SequenceMatcher(str.isspace, old.tokens, new.tokens, autojunk=False)
+
+
+def _matches(a: Counter[str], b: Counter[str]) -> int:
+    return sum(count * b[part] for part, count in a.items())
 
 
 def _extend(spans: Spans, start: int, end: int, line: str) -> None:

@@ -8,7 +8,8 @@ requirement, each fact and each finding of a check; the draft itself only where 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from reflect_lab.core.critique import Ground, GroundKind, RaisedIssue
 from reflect_lab.core.evidence import Evidence
@@ -19,6 +20,8 @@ from reflect_lab.core.words import Word, is_content, words
 
 QUOTE_WORDS = 3
 """Words that a quote must share with a source that is at least as long."""
+MAX_READ = 200_000
+"""Characters of a quote or a source that are compared, from its start."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,18 @@ class Sources:
 
     def __init__(self, task: Task, draft: Draft, evidence: Sequence[Evidence], policy: Policy) -> None:
         self._ids = {r.id for r in task.requirements}
-        self._requirements = [_read(Source("requirement", r.id, r.text)) for r in task.requirements]
-        self._others = [_read(Source("task", "task", task.text))]
-        self._others += [_read(Source("fact", f"fact:{f.index}", f.text)) for f in task.facts]
-        self._others += [_read(source) for piece in evidence for source in finding_sources(piece)]
-        self._draft = _read(Source("draft", "draft", draft.text))
+        self._requirements = [Runs(Source("requirement", r.id, r.text)) for r in task.requirements]
+        self._others = [Runs(Source("task", "task", task.text))]
+        self._others += [Runs(Source("fact", f"fact:{f.index}", f.text)) for f in task.facts]
+        self._others += [Runs(source) for piece in evidence for source in finding_sources(piece)]
+        self._draft = Runs(Source("draft", "draft", draft.text))
         self._draft_counts = policy.rules.draft_quotes == "allow"
 
     def ground(self, issue: RaisedIssue) -> Grounded | str:
         """The ground of an issue, or the reason why it has none."""
-        quoted = words(issue.evidence)
+        quoted = words(issue.evidence[:MAX_READ])
         if issue.requirement in self._ids:
-            own = longest_quote(quoted, [r for r in self._requirements if r[0].name == issue.requirement])
+            own = longest_quote(quoted, [r for r in self._requirements if r.source.name == issue.requirement])
             span = (own.start, own.end) if own else (None, None)
             ground = Ground(kind="requirement", source=str(issue.requirement), start=span[0], end=span[1])
             return Grounded(ground, str(issue.requirement), issue.requirement)
@@ -106,15 +109,95 @@ def finding_sources(evidence: Evidence) -> Iterator[Source]:
             yield Source("evidence", name, finding.message, at)
 
 
-def longest_quote(quoted: Sequence[Word], sources: Sequence[tuple[Source, tuple[Word, ...]]]) -> Quote | None:
+class Runs:
+    """All runs of words of a source, as a suffix automaton: the longest one that a quote shares is found in one walk
+    over the quote, however often words repeat (a model that repeats itself would take minutes otherwise).
+
+    Blumer et al., "The smallest automaton recognizing the subwords of a text" (1985).
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    @cached_property
+    def words(self) -> tuple[Word, ...]:
+        return words(self.source.text[:MAX_READ])
+
+    @cached_property
+    def _states(self) -> list[_State]:
+        states = [_State(length=0, end=0)]
+        last = 0
+        for end, word in enumerate(self.words, 1):
+            last = _extend(states, last, word.text, end)
+        return states
+
+    def longest(self, quoted: Sequence[Word]) -> tuple[int, int] | None:
+        """The longest shared run that counts as a quote, as a range of the source's words; the first of equals."""
+        least = min(QUOTE_WORDS, len(self.words))
+        if not least:
+            return None
+        states = self._states
+        at, length, content = 0, 0, -1
+        best: tuple[int, int] | None = None
+        for place, word in enumerate(quoted):
+            while at and word.text not in states[at].after:
+                at = states[at].shorter
+                length = states[at].length
+            if word.text in states[at].after:
+                at, length = states[at].after[word.text], length + 1
+            if is_content(word.text):
+                content = place
+            is_longer = best is None or length > best[1] - best[0]
+            if length >= least and is_longer and content > place - length:
+                best = (states[at].end - length, states[at].end)
+        return best
+
+
+@dataclass
+class _State:
+    """Runs of words with the same ends in a text: the longest has `length` words, the first of them ends at `end`.
+
+    `after` leads on by one word; `shorter` is the state of the longest run at the end of these that ends elsewhere too.
+    """
+
+    length: int
+    end: int
+    shorter: int = -1
+    after: dict[str, int] = field(default_factory=dict)
+
+
+def _extend(states: list[_State], last: int, word: str, end: int) -> int:
+    """Adds the text's next word; `last` is the state of the whole text before it. Returns that of the text with it."""
+    new = len(states)
+    states.append(_State(length=states[last].length + 1, end=end, shorter=0))
+    at = last
+    while at >= 0 and word not in states[at].after:
+        states[at].after[word] = new
+        at = states[at].shorter
+    if at < 0:
+        return new
+    old = states[at].after[word]
+    if states[old].length == states[at].length + 1:
+        states[new].shorter = old
+        return new
+    split = len(states)
+    states.append(replace(states[old], length=states[at].length + 1, after=dict(states[old].after)))
+    states[old].shorter = states[new].shorter = split
+    while at >= 0 and states[at].after.get(word) == old:
+        states[at].after[word] = split
+        at = states[at].shorter
+    return new
+
+
+def longest_quote(quoted: Sequence[Word], sources: Sequence[Runs]) -> Quote | None:
     """The longest run of words that the quote shares with a source; the first of equals; None if all are too short."""
     best: Quote | None = None
-    for source, source_words in sources:
-        run = _longest_run(quoted, source_words)
+    for source in sources:
+        run = source.longest(quoted)
         if run and (best is None or run[1] - run[0] > len(best.words)):
-            shared = source_words[run[0] : run[1]]
+            shared, offset = source.words[run[0] : run[1]], source.source.offset
             best = Quote(
-                source, source.offset + shared[0].start, source.offset + shared[-1].end, tuple(w.text for w in shared)
+                source.source, offset + shared[0].start, offset + shared[-1].end, tuple(w.text for w in shared)
             )
     return best
 
@@ -125,29 +208,3 @@ def span_key(quote: Quote) -> str:
     return (
         f"{quote.source.name}:{text}" if len(text) <= 80 else f"{quote.source.name}:{text[:60]}…{text_sha256(text)[:8]}"
     )
-
-
-def _read(source: Source) -> tuple[Source, tuple[Word, ...]]:
-    return source, words(source.text)
-
-
-def _longest_run(quoted: Sequence[Word], source: Sequence[Word]) -> tuple[int, int] | None:
-    """The longest valid shared run as a range of the source's words."""
-    length = min(QUOTE_WORDS, len(source))
-    if not length:
-        return None
-    starts: dict[tuple[str, ...], list[int]] = {}
-    for i in range(len(source) - length + 1):
-        starts.setdefault(tuple(w.text for w in source[i : i + length]), []).append(i)
-    best: tuple[int, int] | None = None
-    for j in range(len(quoted) - length + 1):
-        for i in starts.get(tuple(w.text for w in quoted[j : j + length]), ()):
-            if i and j and source[i - 1].text == quoted[j - 1].text:
-                continue  # a part of a longer run that was measured from its start
-            end = length
-            while i + end < len(source) and j + end < len(quoted) and source[i + end].text == quoted[j + end].text:
-                end += 1
-            is_longer = best is None or end > best[1] - best[0]
-            if is_longer and any(is_content(w.text) for w in source[i : i + end]):
-                best = (i, i + end)
-    return best

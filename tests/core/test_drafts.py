@@ -53,3 +53,21 @@ def test_an_altered_line_is_marked_by_words_beside_new_lines() -> None:
 def test_a_huge_rewrite_is_one_block_at_once() -> None:
     old, new = "\n".join(f"old {i}" for i in range(5000)), "\n".join(f"new {i}" for i in range(5000))
     assert [(h.old_start, h.old_end, h.new_start, h.new_end) for h in diff(old, new)] == [(0, 5000, 0, 5000)]
+
+
+def test_drafts_that_repeat_themselves_are_one_block_at_once() -> None:
+    old, new = "\n".join(["a", "b"] * 400), "\n".join(["b", "c", "a"] * 400)
+    assert [(h.old_start, h.old_end, h.new_start, h.new_end) for h in diff(old, new)] == [(0, 800, 0, 1200)]
+
+
+def test_lines_that_repeat_themselves_are_replaced_without_marks() -> None:
+    (hunk,) = diff("the " * 900 + "end", "the " * 900 + "stop")
+    assert (hunk.old_marks, hunk.new_marks) == ((), ())
+
+
+def test_a_long_paragraph_is_marked_where_its_words_changed() -> None:
+    words = [f"word{i}" for i in range(300)]
+    (hunk,) = diff(" ".join(words), " ".join([*words[:200], "other", "words", *words[202:]]))
+    (old,), (new,) = hunk.old_marks, hunk.new_marks
+    assert " ".join(words)[old[1] : old[2]] == "word200 word201"
+    assert new[2] - new[1] == len("other words")

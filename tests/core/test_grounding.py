@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from reflect_lab.core.critique import RaisedIssue
 from reflect_lab.core.evidence import Evidence, Finding
-from reflect_lab.core.grounding import Grounded, Sources
+from reflect_lab.core.grounding import Grounded, Runs, Source, Sources
 from reflect_lab.core.policy import Policy, Rules
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import Fact, Requirement, Task
-from reflect_lab.core.words import words
+from reflect_lab.core.words import is_content, words
 
 TASK = Task(
     text="Write a notice about the lift repair for 1,204,331 readers.",
@@ -116,3 +116,31 @@ def test_words_cover_their_text_in_order(text: str) -> None:
 def test_grounding_never_fails_on_any_text(quote: str, draft: str) -> None:
     found = ground(quote, draft=draft)
     assert isinstance(found, Grounded) or found
+
+
+WORDS = st.lists(st.sampled_from(["the", "of", "lift", "bad", "good"]), max_size=12).map(" ".join)
+
+
+@given(quote=WORDS, text=WORDS)
+def test_the_longest_shared_run_is_found_as_by_trying_them_all(quote: str, text: str) -> None:
+    quoted, own = [w.text for w in words(quote)], [w.text for w in words(text)]
+    least = min(3, len(own))
+    runs = [
+        (start, end)
+        for start in range(len(own))
+        for end in range(start + max(least, 1), len(own) + 1)
+        if any(quoted[i : i + end - start] == own[start:end] for i in range(len(quoted)))
+        and any(is_content(word) for word in own[start:end])
+    ]
+    found = Runs(Source("task", "task", text)).longest(words(quote))
+    assert (found is None) == (not runs)
+    if found is not None:
+        assert found in runs
+        assert found[1] - found[0] == max(end - start for start, end in runs)
+
+
+def test_a_critic_that_repeats_itself_is_read_as_well() -> None:
+    task = Task(text="bad " * 20_000)
+    sources = Sources(task, Draft(index=0, text="bad " * 20_000), [], Policy())
+    found = sources.ground(RaisedIssue(id="a", severity="blocking", evidence="really " + "bad " * 20_000))
+    assert isinstance(found, Grounded) and (found.ground.start, found.ground.end) == (0, 4 * 20_000 - 1)
