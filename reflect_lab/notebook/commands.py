@@ -6,7 +6,8 @@ import asyncio
 import os
 import shlex
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,22 @@ class CellError(ReflectLabError):
         return [str(self)]
 
 
+class Variables(Mapping[str, str]):
+    """The notebook's own variables as text, each made when it is asked for: some are large, some can't be shown."""
+
+    def __init__(self, namespace: Mapping[str, object]) -> None:
+        self._namespace = namespace
+
+    def __getitem__(self, name: str) -> str:
+        return str(self._namespace[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._namespace if not name.startswith("_"))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 class Commands:
     """The magics' work for one shell. Owns the shell's session."""
 
@@ -47,8 +64,7 @@ class Commands:
         """Runs a cell in the kernel's own loop, with the live view."""
         with _clean_errors():
             parsed, task = self._read(line, cell)
-            is_live = not parsed.no_display and not parsed.explain
-            view: View = LiveView(self.session.redactor.value) if is_live else PlainView()
+            view = self._view(parsed)
             running = asyncio.ensure_future(self._run(task, parsed, view))
             view.on_stop(running.cancel)
             try:
@@ -105,21 +121,31 @@ class Commands:
             raise WrongUse(f"--out {parsed.out}: this is no name of a variable")
         read = parse_cell(cell, where="cell", first_line=2)
         if parsed.vars:
-            variables = {k: str(v) for k, v in self.shell.user_ns.items() if not k.startswith("_")}
-            read = Cell(
-                task=fill_task(read.task, variables), labels=read.labels, options=read.options, lines=read.lines
-            )
+            read = replace(read, task=fill_task(read.task, Variables(self.shell.user_ns)))
         return parsed, read
+
+    def _view(self, parsed: Any) -> View:
+        """The live view; where it can't be had, the run is shown when it is over, with the reason."""
+        where = self.session.destination(parsed.traces)
+        view: View = PlainView()
+        if not parsed.no_display and not parsed.explain:
+            view = LiveView(self.session.redactor.value)
+        try:
+            view.start(where)
+        except WrongUse as reason:
+            view = PlainView(buttons_off=str(reason))
+            view.start(where)
+        return view
 
     async def _run(self, task: Cell, parsed: Any, view: View) -> Run:
         observers = [view, Explainer()] if parsed.explain else [view]
-        view.start(self.session.destination(parsed.traces))
         return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
 
     def _without_buttons(self, line: str, cell: str, why: str | None) -> Run | None:
         with _clean_errors():
             parsed, task = self._read(line, cell)
             view = PlainView(buttons_off=why)
+            view.start(self.session.destination(parsed.traces))
             return self._finish(self._in_thread(task, parsed, view), parsed, view)
 
     def _in_thread(self, task: Cell, parsed: Any, view: View) -> Run:
@@ -148,7 +174,8 @@ class Commands:
         if run.outcome.stop_reason == "error":
             raise CellError(f"the run ended with an error: {run.outcome.message}")
         if run.outcome.stop_reason == "cancelled":
-            raise CellError("the run was cancelled; the best draft so far is shown above")
+            kept = f"to be seen with %reflect show {run.run_id}" if parsed.no_display else "shown above"
+            raise CellError(f"the run was cancelled; the best draft so far is {kept}")
         return None if parsed.out or not parsed.no_display else run
 
     def _tour(self, words: list[str]) -> None:

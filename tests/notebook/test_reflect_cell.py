@@ -189,6 +189,7 @@ def test_the_run_is_kept_in_a_variable_and_in_the_history(lab: Lab) -> None:
 
 def test_variables_fill_the_cell_where_they_are_asked_for(lab: Lab) -> None:
     lab.kernel.good("colour = 'green $x$'\nnumber = 3")
+    lab.kernel.good("class Unspeakable:\n    def __str__(self): raise ValueError\nother = Unspeakable()")
     lab.server.add(Reply("Green."), Reply(critique()), Reply("Green."), Reply(critique()))
     lab.kernel.good("%%reflect --vars\nName {{colour}} {{number}} times.\n- [ ] it names {{ colour }}\n")
     lab.kernel.good("%%reflect\nName {{colour}}.\n- [ ] it names it\n")
@@ -208,6 +209,18 @@ def test_a_critic_of_the_notebook_is_used_and_its_version_recorded(lab: Lab) -> 
     prompt = cell.document["prompts"]["critic"]
     assert prompt["name"] == "strict" and prompt["sha256"].startswith(told.split()[3].strip(","))
     assert prompt["rubric"] == ["names a colour"]
+
+
+def test_without_the_built_view_the_run_works_and_says_why(lab: Lab) -> None:
+    widget = "reflect_lab.notebook.widget"
+    lab.kernel.good(f"import {widget}, pathlib\nbuilt = {widget}.STATIC\n{widget}.STATIC = pathlib.Path('/nowhere')")
+    try:
+        lab.server.add(Reply(BLUE), Reply(critique()))
+        cell = lab.kernel.good(f"%%reflect\n{SEA}")
+    finally:
+        lab.kernel.good(f"{widget}.STATIC = built")
+    assert cell.document["outcome"]["stop_reason"] == "pass"
+    assert "the buttons were off while this ran: the live view is not built" in cell.said
 
 
 def test_bare_prompt_gives_one_draft_and_says_no_signal(lab: Lab) -> None:
