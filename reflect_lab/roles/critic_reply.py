@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from reflect_lab.core.chat import ChatReply
 from reflect_lab.core.critique import SEVERITIES, CriticReply, RaisedIssue, Validity
+from reflect_lab.documents.suggest import shown
+from reflect_lab.documents.visible import visible_line
 from reflect_lab.roles.extraction import split_reasoning, strip_outer_fence
+
+MAX_PROBLEM = 300
+"""Characters that say why an answer is not valid: they may be the model's own, and stand in the decision."""
 
 _TEXT = {"type": "string"}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
@@ -69,7 +73,8 @@ def _parsed(reply: ChatReply, answer: Any) -> CriticReply:
         raise _Unreadable(f"the answer is {_kind(answer)}, not an object")
     if not isinstance(answer.get("issues"), list):
         raise _Unreadable("`issues` is missing or no list")
-    checked = answer.get("requirements_checked") or []
+    checked = answer.get("requirements_checked")
+    checked = [] if checked is None else checked
     if not isinstance(checked, list) or not all(isinstance(r, str) for r in checked):
         raise _Unreadable("`requirements_checked` is no list of ids")
     return CriticReply(
@@ -88,9 +93,8 @@ def _issue(number: int, one: Any) -> RaisedIssue:
     if not isinstance(one.get("id"), str):
         raise _Unreadable(f"issue {number} has no `id`, or one that is no string")
     if one.get("severity") not in SEVERITIES:
-        raise _Unreadable(
-            f"issue {number} has the severity {one.get('severity')!r}; it is one of {', '.join(SEVERITIES)}"
-        )
+        said = shown(one.get("severity"))
+        raise _Unreadable(f"issue {number} has the severity {said}; it is one of {', '.join(SEVERITIES)}")
     return RaisedIssue(
         id=one["id"],
         severity=one["severity"],
@@ -113,13 +117,14 @@ def _score(score: Any) -> float | None:
         return None
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise _Unreadable(f"`score` is {_kind(score)}, not a number")
-    if not math.isfinite(score) or not 0 <= score <= 1:
-        raise _Unreadable(f"`score` is {score!r}, not in 0..1")
+    if not 0 <= score <= 1:
+        raise _Unreadable(f"`score` is {shown(score)}, not in 0..1")
     return float(score)
 
 
 def _not_valid(reply: ChatReply, validity: Validity, problem: str) -> CriticReply:
-    return CriticReply(validity=validity, problem=problem, text=reply.text, protocol=reply.protocol)
+    line = visible_line(problem, MAX_PROBLEM)
+    return CriticReply(validity=validity, problem=line, text=reply.text, protocol=reply.protocol)
 
 
 def _no_constant(name: str) -> None:
@@ -127,4 +132,6 @@ def _no_constant(name: str) -> None:
 
 
 def _kind(value: object) -> str:
-    return {dict: "an object", list: "a list", str: "a string", bool: "true or false"}.get(type(value), "a number")
+    return {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "null"}.get(
+        type(value), "a number"
+    )

@@ -54,7 +54,10 @@ def test_the_agreed_form_is_read(answer: dict[str, object]) -> None:
         ('{"issues": [], "score": -0.1}', "0..1"),
         ('{"issues": [], "score": "0.5"}', "a string"),
         ('{"issues": [], "score": true}', "true or false"),
+        ('{"issues": [], "score": 1' + "0" * 400 + "}", "0..1"),
         ('{"issues": [], "requirements_checked": "R1"}', "requirements_checked"),
+        ('{"issues": [], "requirements_checked": false}', "requirements_checked"),
+        ("null", "null, not an object"),
         ('{"issues": ' + "[" * 20_000, "not one JSON object"),
     ],
 )
@@ -83,3 +86,15 @@ def test_the_schema_that_servers_enforce_asks_for_what_is_read() -> None:
 @given(st.text(max_size=60) | st.recursive(st.none() | st.floats() | st.text(max_size=5), st.lists).map(json.dumps))
 def test_no_text_makes_reading_fail(text: str) -> None:
     assert read(text)[0] in ("ok", "invalid", "truncated")
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        ("", {"refusal": "I must\x1b[2J not. " * 100_000}),
+        ('{"issues": [{"id": "a", "severity": "' + "very " * 100_000 + '"}]}', {}),
+    ],
+)
+def test_why_an_answer_is_not_valid_is_one_short_line(text: str, fields: dict[str, str]) -> None:
+    _, problem = read(text, **fields)
+    assert 0 < len(problem) <= 300 and problem.isprintable()
