@@ -17,6 +17,8 @@ from reflect_lab.store.reader import StoredRun
 
 Row = dict[str, Any]
 
+_LARGEST = 2**63 - 1
+
 
 @dataclass
 class Rows:
@@ -42,11 +44,14 @@ def database_text(text: str) -> str:
 
 
 def database_value(value: Any) -> Any:
-    """Plain values that the database takes; a number that is not finite is unknown (it would poison every sum)."""
+    """Plain values that the database takes. A number that is not finite or beyond 64 bits is unknown: the one would
+    poison every sum, the other (a server may claim any count of tokens) the whole index."""
     if isinstance(value, str):
         return database_text(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else None
     if isinstance(value, Mapping):
         return {database_text(key): database_value(item) for key, item in value.items()}
     return [database_value(item) for item in value] if isinstance(value, list) else value

@@ -53,6 +53,8 @@ class PlayedClient:
     is_live: bool = False
     max_tokens: int = 200
     before: Callable[[ChatRequest], None] | None = None
+    boast: int = 0
+    """Input tokens that are claimed on top of the true ones."""
     handed_out: list[tuple[int, int]] = field(default_factory=list)
     """(input, output) tokens of each answer: the truth that records are compared with."""
 
@@ -69,7 +71,7 @@ class PlayedClient:
         if isinstance(answer, Exception):
             hooks.attempt(replace(row, status="failed", error=type(answer).__name__))
             raise answer
-        tokens = (len(request.messages[-1].content.split()), len(answer.split()))
+        tokens = (self.boast + len(request.messages[-1].content.split()), len(answer.split()))
         self.handed_out.append(tokens)
         hooks.text(answer)
         hooks.attempt(

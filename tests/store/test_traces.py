@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 from reflect_lab.core.errors import StoreError, WrongUse
+from reflect_lab.core.policy import Limits, Policy
 from reflect_lab.core.run import Run
 from reflect_lab.store import ingest, schema
 from reflect_lab.store.layout import process_file
@@ -90,6 +91,18 @@ async def test_unknown_usage_is_null_in_every_sum(tmp_path: Path) -> None:
     assert (row["status"], row["error_kind"], row["rounds"]) == ("stopped", "provider_refused", 0)
     (call,) = Traces(tmp_path).sql("FROM calls")
     assert call["input_tokens"] is None and call["status"] == "failed"
+
+
+async def test_a_server_that_claims_more_tokens_than_the_index_can_count_leaves_them_unknown(tmp_path: Path) -> None:
+    recorder = LogRecorder(tmp_path)
+    actors = roles(REVISED, (critique(),))
+    actors.generator.client.boast = 10**30
+    policy = Policy(limits=Limits(total_tokens=None))
+    run = await play([recorder], actors=actors, run=empty_run(policy=policy))
+    recorder.close()
+    assert run.usage.input_tokens is not None and run.usage.input_tokens > 10**30
+    (call, *_) = Traces(tmp_path).sql("FROM calls ORDER BY call")
+    assert (call["status"], call["input_tokens"]) == ("ok", None)
 
 
 async def test_reading_twice_changes_nothing(tmp_path: Path) -> None:
