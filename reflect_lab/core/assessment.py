@@ -18,6 +18,7 @@ from reflect_lab.core.critique import (
 from reflect_lab.core.evidence import Evidence, Location
 from reflect_lab.core.grounding import Sources
 from reflect_lab.core.policy import Policy
+from reflect_lab.core.progress import TOLERANCE
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import Task
 
@@ -148,7 +149,7 @@ def share_of_checks(task: Task, evidence: Sequence[Evidence]) -> float | None:
 
 
 def _is_low(score: float | None, policy: Policy) -> bool:
-    return score is not None and score < policy.rules.pass_score
+    return score is not None and score < policy.rules.pass_score - TOLERANCE
 
 
 def _kind(score: float | None) -> ScoreKind | None:

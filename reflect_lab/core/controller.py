@@ -249,10 +249,12 @@ def repeats_draft(run: Run, text: str) -> int | None:
 
 
 def _unchecked(run: Run, current: Round) -> list[str]:
-    """What the task names and nobody checked: `not_run` or `error` evidence, and under `coverage: required` the
-    requirements that no check and no critic covered."""
+    """What the task names and nobody checked: `not_run` or `error` evidence, checks that nothing was reported of, and
+    under `coverage: required` the requirements that no check and no critic covered."""
     evidence = current.evidence or ()
-    names = [f"{e.source} ({e.status.replace('_', ' ')})" for e in evidence if e.status in ("not_run", "error")]
+    reported = {e.source for e in evidence}
+    names = [f"{check.name} (not run)" for check in run.task.checks if check.name not in reported]
+    names += [f"{e.source} ({e.status.replace('_', ' ')})" for e in evidence if e.status in ("not_run", "error")]
     if run.policy.rules.coverage == "required":
         covered = set(current.critique.requirements_checked) if current.critique else set()
         covered |= {r for e in evidence if e.status in ("passed", "failed") for r in e.requirements}

@@ -34,7 +34,7 @@ class TextCheck:
         self._min, self._max = options.count("min_words"), options.count("max_words")
         if self._min is not None and self._max is not None and self._min > self._max:
             raise options.wrong(f"min_words ({self._min}) is over max_words ({self._max})")
-        if not spec.options:
+        if not (self._must or self._must_not) and self._min is None and self._max is None:
             raise options.wrong("nothing to check; give must, must_not, min_words or max_words")
         for pattern in (*self._must, *self._must_not):
             try:

@@ -49,6 +49,16 @@ def test_a_check_that_did_not_run_is_unverified_and_named(status: str) -> None:
     assert "tests" in outcome(run).message
 
 
+def test_a_check_that_nothing_was_reported_of_is_unverified_and_named() -> None:
+    run, _ = play([Turn("one", (), (CLEAN,))], CHECKED_TASK)
+    assert (outcome(run).stop_reason, outcome(run).message) == ("unverified", "not checked: tests (not run)")
+
+
+def test_scores_are_compared_with_a_margin_on_both_sides_of_the_pass_score() -> None:
+    run, _ = play([Turn("one", replies=(reply(score=0.3 - 1e-12),))], TASK, policy(pass_score=0.3))
+    assert outcome(run).stop_reason == "pass"
+
+
 def test_nobody_looked_is_unverified() -> None:
     run, _ = play([Turn("one")], TASK, policy(critic="never"))
     assert outcome(run).stop_reason == "unverified"

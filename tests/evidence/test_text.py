@@ -59,6 +59,7 @@ def test_words_are_counted_as_people_do() -> None:
     ({"min_words": True}, "min_words"),
     ({"must": [3]}, "must"),
     ({}, "nothing to check"),
+    ({"must": [], "must_not": []}, "nothing to check"),
 ])  # fmt: skip
 async def test_options_that_cannot_be_used_are_refused_before_anything_runs(
     options: dict[str, object], message: str
