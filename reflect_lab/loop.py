@@ -100,12 +100,26 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
             except asyncio.CancelledError as error:
                 cancelled = error
                 event = Cancelled(ledger=watch.collected())
-            run = watch.fold(run, event)
+            run = _folded(run, event, watch)
         await watch.settle()
     run = watch.marked(run)
     if cancelled is not None:
         raise cancelled
     return run
+
+
+def _folded(run: Run, event: Event, watch: Watch) -> Run:
+    """The run after the event. One that can't be folded in (a check that reports nonsense) ends the run as our fault,
+    with all that was paid for."""
+    try:
+        return watch.fold(run, event)
+    except Exception as fault:
+        return watch.fold(run, StepFailed(error=_internal(fault, event), ledger=getattr(event, "ledger", ())))
+
+
+def _internal(fault: Exception, during: Step | Event) -> RunError:
+    log.exception("a step failed for a reason of our own: %s", type(during).__name__)
+    return RunError(kind="internal", message=f"{type(fault).__name__}: {fault}")
 
 
 async def _perform(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
@@ -122,8 +136,7 @@ async def _perform(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
             if isinstance(fault, TimeoutError) and deadline.expired():
                 seconds = run.usage.seconds + asyncio.get_running_loop().time() - started
                 return DeadlinePassed(seconds=seconds, limit=limit or 0.0, ledger=watch.collected())
-            log.exception("a step failed for a reason of our own: %s", type(step).__name__)
-            error = RunError(kind="internal", message=f"{type(fault).__name__}: {fault}")
+            error = _internal(fault, step)
         return StepFailed(error=error, ledger=watch.collected())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reflect_lab.core.events import Event
-from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.policy import Limits, Policy
 from reflect_lab.core.run import ModelUse, Run
@@ -145,6 +145,22 @@ async def test_a_fault_of_our_own_keeps_the_draft_and_says_internal(tmp_path: Pa
     run = await run_loop(empty_run(), roles(tmp_path, REVISED, BrokenChecks()))
     assert run.outcome and run.outcome.error
     assert (run.outcome.stop_reason, run.outcome.error.kind, run.outcome.draft) == ("error", "internal", "one")
+
+
+async def test_evidence_that_cannot_be_read_ends_the_run_with_the_draft_that_was_paid_for(tmp_path: Path) -> None:
+    class Nonsense:
+        async def gather(self, run: Run, hooks: EvidenceHooks) -> tuple[Evidence, ...]:
+            text: Any = None
+            finding = Finding(id="a", status="failed", message="wrong")
+            return (
+                Evidence(source="own", kind="own", rank="executed", status="failed", text=text, findings=(finding,)),
+            )
+
+    recorder = Recorder()
+    run = await run_loop(empty_run(), roles(tmp_path, REVISED, Nonsense()), [recorder])
+    assert run.outcome and run.outcome.error
+    assert (run.outcome.stop_reason, run.outcome.error.kind, run.outcome.draft) == ("error", "internal", "one")
+    assert len(run.ledger) == 1 and recorder.last == run
 
 
 async def test_a_call_cut_by_the_deadline_is_budget_with_the_call_in_the_ledger(tmp_path: Path) -> None:
