@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 import reflect_lab as rl
+from reflect_lab.documents.run_document import dump_run
+from reflect_lab.options import RunOptions
 from tests.end_to_end.processes import CANARY, Ended, critique, environment, run, texts_under
 from tests.openai_server import OpenAITestServer, Recorded, Reply
 from tests.otlp_receiver import OtlpReceiver, ReceivedSpan
@@ -175,16 +178,20 @@ REPLIES: dict[str, tuple[Reply, str]] = {
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[dict[str, Any], list[Recorded]]]:
     """Each reply as a first draft of a run whose critic asks for a revision, so that later requests can be read."""
     folder = tmp_path_factory.mktemp("replies")
-    (folder / "task.md").write_text(DOUBLE)
     wants_more = critique({**COLOUR, "evidence": "2 gives 4"}, score=0.4)
     found = {}
     for name, (reply, _) in REPLIES.items():
         last = Reply(f"```python\n{GOOD_CODE}  # doubled\n```")
         with OpenAITestServer(reply, Reply(wants_more), last, Reply(critique())) as server:
-            env = environment(folder, OPENAI_BASE_URL=server.url)
-            ended = run("run", "task.md", "--json", "--sandbox", "process", cwd=folder, env=env)
-            found[name] = (ended.document, chats(server.requests))
+            session = rl.Session(cwd=folder, environ=environment(folder, OPENAI_BASE_URL=server.url))
+            ended = asyncio.run(reflect(session, DOUBLE, sandbox="process"))
+            found[name] = (dump_run(ended), chats(server.requests))
     return found
+
+
+async def reflect(session: rl.Session, task: str, **options: Any) -> rl.Run:
+    async with session:
+        return await session.reflect(task, RunOptions(**options))
 
 
 @pytest.mark.parametrize("name", REPLIES)
