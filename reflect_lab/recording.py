@@ -38,6 +38,9 @@ class Recording:
         return self._tracing.notices
 
     def close(self) -> None:
-        """Sends what waits, within a short time, and releases the files."""
-        self._tracing.close()
-        self._log.close()
+        """Sends what waits, within a short time (seconds where a collector hangs), and releases the files. Raises
+        StoreError where lines of the log that wait for room can't be written even now."""
+        try:
+            self._tracing.close()
+        finally:
+            self._log.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import sys
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from reflect_lab import __version__
 from reflect_lab.core.controller import has_critic
-from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.errors import StoreError, WrongUse
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import ModelUse, Notice, Run
 from reflect_lab.core.task import Task
@@ -58,7 +59,8 @@ class Session:
 
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
-        self.redactor = Redactor(self.environ, {secret.name: secret.reveal() for secret in self.endpoints.secrets()})
+        self.redactor = Redactor()
+        self._learn_keys()
         self.notices: tuple[Notice, ...] = ()
         """What recordings that are closed had to say: spans that did not arrive, settings that can't be followed."""
         self._recordings: dict[Path, Recording] = {}
@@ -89,6 +91,7 @@ class Session:
         cell = read_cell(task)
         chosen = (options or RunOptions()).over(cell.options)
         run, roles = await self.prepare(cell.task, chosen, base or self.cwd)
+        self._learn_keys()
         recording = self.recording(traces)
         try:
             return await run_loop(run, roles, [*recording.observers(), *observers])
@@ -123,7 +126,8 @@ class Session:
         else:
             run = replace(run, prompts={"generator": prompt.use})
         script = client.script if isinstance(client, ScriptedClient) else None
-        checks = Checks(
+        checks = await asyncio.to_thread(  # a schema is tried in a process of its own, which takes a moment
+            Checks,
             task,
             sandbox=options.sandbox or "auto",
             code_is_trusted=not client.is_live,
@@ -161,16 +165,26 @@ class Session:
         return load_run(self.redactor.value(dump_run(run)))
 
     async def close(self) -> None:
-        """Releases model clients, the embedded model's server and the trace files."""
-        self.close_recordings()
-        await self.endpoints.close()
+        """Releases model clients, the embedded model's server and the trace files. What could not be kept is in
+        `notices` then."""
+        try:
+            await asyncio.to_thread(self.close_recordings)  # a collector that hangs is waited for
+        finally:
+            await self.endpoints.close()
 
     def close_recordings(self) -> None:
         """Releases the trace files alone: all that must be done where the process ends, and nothing can be awaited."""
         recordings, self._recordings = self._recordings, {}
         for recording in recordings.values():
-            recording.close()
+            try:
+                recording.close()
+            except StoreError as error:
+                self.notices += (Notice(kind="unrecorded", message=str(error)),)
             self.notices += recording.notices
+
+    def _learn_keys(self) -> None:
+        """Keys that were set since the session was opened (`%env`, `os.environ`, an endpoint's) are hidden as well."""
+        self.redactor.learn(self.environ, {secret.name: secret.reveal() for secret in self.endpoints.secrets()})
 
     async def __aenter__(self) -> Session:
         return self

@@ -21,8 +21,11 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Watch:
-    """The observers, kept from ever changing the run. One that fails is logged once and left out from then on; a
-    recording that fails is noted in the run and in its outcome."""
+    """The observers, kept from ever changing the run. One that fails is logged once and left out from then on.
+
+    A recording that fails is noted in the run and in its outcome, and goes on being told: what waits for a full disk is
+    written once there is room.
+    """
 
     observers: Sequence[Observer]
     rows: list[LedgerRow] = field(default_factory=list)
@@ -66,7 +69,7 @@ class Watch:
             yield
 
     def _working(self) -> list[Observer]:
-        return [o for o in self.observers if id(o) not in self.lost]
+        return [o for o in self.observers if o.is_recording or id(o) not in self.lost]
 
     def _unrecorded(self) -> list[Notice]:
         failed = [self.lost[id(o)] for o in self.observers if o.is_recording and id(o) in self.lost]
@@ -90,8 +93,11 @@ class Watch:
         try:
             yield
         except Exception as fault:
+            if id(observer) in self.lost:
+                return
             self.lost[id(observer)] = f"{type(fault).__name__}: {fault}"
-            log.exception("an observer failed and is left out: %s", type(observer).__name__)
+            what = "a recording" if observer.is_recording else "an observer, left out from now on,"
+            log.exception("%s failed: %s", what, type(observer).__name__)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+from weakref import WeakSet
 
 from reflect_lab.core.chat import ChatClient
 from reflect_lab.core.errors import NoModel, WrongUse
@@ -103,7 +104,7 @@ class Endpoints:
         self._embedded: Embedded | None = None
         self._refused: RefusedParams | None = None
         self._prices: Prices | None = None
-        self._clients: list[ChatClient] = []
+        self._clients: WeakSet[ChatClient] = WeakSet()
 
     async def client(self, name: str | None, *, role: Role, script_base: Path) -> ChatClient:
         """The client for a model's name, for one role; None means the default model (DESIGN 5.1).
@@ -119,17 +120,19 @@ class Endpoints:
             client = await self._open(await self._local())
         else:
             client = await self._open(self._remote(chosen))
-        self._clients.append(client)
+        self._clients.add(client)
         return client
 
     async def close(self) -> None:
-        """Close the connections of all clients made here, and stop the embedded model's server."""
-        clients, self._clients = self._clients, []
-        for client in clients:
-            await client.close()
+        """Close the connections of all clients that are still in use, and stop the embedded model's server."""
+        clients, self._clients = list(self._clients), WeakSet()
         server, self._embedded = self._embedded, None
-        if server:
-            await server.stop()
+        try:
+            for client in clients:
+                await client.close()
+        finally:
+            if server:
+                await server.stop()
 
     def secrets(self) -> tuple[Secret, ...]:
         """The keys that are in reach, for whoever redacts logs and documents."""

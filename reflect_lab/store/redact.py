@@ -42,29 +42,35 @@ _OWN_WORDS = frozenset(word for literal in _LITERALS for word in get_args(litera
 
 
 class Redactor:
-    """Replaces known key values and key-like shapes. Immutable; safe to share between threads."""
+    """Replaces known key values and key-like shapes. What it knows only grows; safe to share between threads."""
 
     def __init__(self, environ: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> None:
         """Hides the values of `*_KEY`, `*_TOKEN`, `*_SECRET` and `*PASSWORD*` in `environ`, and all of `secrets`
         (name to value), where they have 8 characters or more."""
+        self._known: tuple[dict[str, str], re.Pattern[str] | None] = ({}, None)
+        self.learn(environ, secrets)
+
+    def learn(self, environ: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> None:
+        """Hides these too, from now on: a key may be set, or an endpoint named, while a session is open."""
         known = {name: value for name, value in (environ or {}).items() if _KEY_NAME.search(name)}
         known.update(secrets or {})
-        self._names: dict[str, str] = {}
-        markers = [_marker(name) for name in (*known, *(name for name, _ in _SHAPES))]
+        names = dict(self._known[0])
+        markers = [_marker(name) for name in (*known, *names.values(), *(name for name, _ in _SHAPES))]
         for name, value in known.items():
             value = value.strip()
             # A word of our own vocabulary or of a marker is no secret: hiding it would break every record.
             if len(value) < MIN_LENGTH or value in _OWN_WORDS or any(value in marker for marker in markers):
                 continue
             for form in _forms(value):
-                self._names.setdefault(form, name)
-        longest_first = sorted(self._names, key=len, reverse=True)
-        self._values = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+                names.setdefault(form, name)
+        longest_first = sorted(names, key=len, reverse=True)
+        self._known = (names, re.compile("|".join(map(re.escape, longest_first))) if longest_first else None)
 
     def text(self, text: str) -> str:
         """The text with every key replaced by its marker."""
-        if self._values is not None:
-            text = self._values.sub(lambda found: _marker(self._names[found[0]]), text)
+        names, values = self._known
+        if values is not None:
+            text = values.sub(lambda found: _marker(names[found[0]]), text)
         return _SHAPE.sub(lambda found: _marker(str(found.lastgroup)), text)
 
     def value(self, value: Any) -> Any:
