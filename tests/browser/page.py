@@ -44,6 +44,7 @@ class LabPage:
         self.address = address
         self.files = files
         self.name = ""
+        self.has_kernel = False
         self.seen = Seen()
         self.page.set_default_timeout(SLOW)
         self.page.on("request", lambda request: self.seen.requests.append(request.url))
@@ -65,7 +66,7 @@ class LabPage:
 
     def open(self, name: str, *, kernel: bool = True) -> LabPage:
         """Opens a notebook and waits until its kernel is idle, or until it is there without one."""
-        self.name = name
+        self.name, self.has_kernel = name, kernel
         self.page.goto(f"{self.address}/lab/tree/{name}?token={TOKEN}&reset")
         if kernel:
             self.page.wait_for_function(KERNEL_IS_IDLE)
@@ -75,7 +76,7 @@ class LabPage:
         return self
 
     def close(self) -> None:
-        if self.name:
+        if self.has_kernel:
             self.command("kernelmenu:shutdown")
         self.context.close()
 
@@ -91,6 +92,7 @@ class LabPage:
         """A cell, brought into the window: the lab draws no others."""
         cell = self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{index}']")
         cell.scroll_into_view_if_needed()
+        self.page.evaluate("new Promise(drawn => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         return cell
 
     def outputs(self, index: int) -> Any:
@@ -128,15 +130,22 @@ class LabPage:
         return document
 
 
-def notebook(*sources: str, language: str = "python", kernel: str = "python3") -> dict[str, Any]:
-    """A notebook of code cells."""
+def notebook(*sources: str) -> dict[str, Any]:
+    """A notebook of code cells, for the usual kernel."""
     cells = [
         {"id": f"cell-{n}", "cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
         for n, text in enumerate(sources)
     ]
-    kernelspec = {"name": kernel, "display_name": kernel, "language": language}
-    metadata = {"kernelspec": kernelspec, "language_info": {"name": language}}
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    metadata = {"kernelspec": kernelspec, "language_info": {"name": "python"}}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+
+
+def without_kernel(document: dict[str, Any]) -> dict[str, Any]:
+    """The same notebook in a language that has no kernel here."""
+    kernelspec = {"name": "no-such-kernel", "display_name": "none", "language": "none"}
+    metadata = {**document["metadata"], "kernelspec": kernelspec, "language_info": {"name": "none"}}
+    return {**document, "metadata": metadata}
 
 
 def code_cells(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -53,7 +53,8 @@ function titleOf(run: Run | null, live: Live | null): string {
 
 function Reason({ run, outcome }: { run: Run; outcome: Outcome }): JSX.Element {
   const decision = run.rounds[run.rounds.length - 1]?.decision;
-  const numbers = decision?.action === 'stop' ? Object.entries(decision.numbers) : [];
+  // By name: a saved notebook has its keys sorted, and must not look different from the run that was just shown.
+  const numbers = decision?.action === 'stop' ? Object.entries(decision.numbers).sort(byName) : [];
   return (
     <>
       {outcome.error !== null && (
@@ -99,6 +100,10 @@ function Reason({ run, outcome }: { run: Run; outcome: Outcome }): JSX.Element {
       )}
     </>
   );
+}
+
+function byName([one]: [string, unknown], [other]: [string, unknown]): number {
+  return one < other ? -1 : 1;
 }
 
 function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Element {

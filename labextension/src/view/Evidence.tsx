@@ -21,11 +21,12 @@ const FEW = 6;
 
 export function EvidenceList({ run, at }: { run: Run; at: number }): JSX.Element {
   const evidence = run.rounds[at]?.evidence ?? null;
+  const place = commonPlace(evidence ?? []);
   return (
     <section class="rl-evidence" aria-label="Evidence">
       <div class="rl-section-head">
         <h3>Evidence</h3>
-        <span class="rl-quiet">{evidence === null ? '' : summary(evidence)}</span>
+        {evidence !== null && evidence.length > 0 && <span class="rl-quiet">{summary(evidence)}</span>}
       </div>
       {evidence === null && (
         <p class="rl-empty">
@@ -33,13 +34,28 @@ export function EvidenceList({ run, at }: { run: Run; at: number }): JSX.Element
         </p>
       )}
       {evidence !== null && evidence.length === 0 && <p class="rl-empty">No check ran on this draft.</p>}
-      <ul class="rl-list">
+      {place !== null && <Where sandbox={place} isRun={isRun(evidence ?? [])} />}
+      <ul class="rl-list rl-pieces">
         {(evidence ?? []).map(piece => (
-          <EvidencePiece key={piece.source} piece={piece} />
+          <EvidencePiece key={piece.source} piece={piece} isPlaceKnown={place !== null} />
         ))}
       </ul>
     </section>
   );
+}
+
+/** Where everything ran, if it is one place, so that it is said once; of several verdicts the weakest counts. */
+function commonPlace(evidence: Piece[]): Sandbox | null {
+  const places = evidence.flatMap(piece => (piece.sandbox === null ? [] : [piece.sandbox]));
+  const [first] = places;
+  if (first === undefined || places.some(each => each.level !== first.level || each.name !== first.name)) {
+    return null;
+  }
+  return places.find(each => each.verdict_integrity === 'in_process') ?? first;
+}
+
+function isRun(evidence: Piece[]): boolean {
+  return evidence.some(piece => piece.sandbox !== null && piece.executions > 0);
 }
 
 function summary(evidence: Piece[]): string {
@@ -47,56 +63,100 @@ function summary(evidence: Piece[]): string {
   return `${passed} of ${plural(evidence.length, 'source')} passed`;
 }
 
-function EvidencePiece({ piece }: { piece: Piece }): JSX.Element {
-  const provenance = provenanceOf(piece);
+/** What passed takes one line that opens; the rest is open: it is what the reader has to know. */
+function EvidencePiece({ piece, isPlaceKnown }: { piece: Piece; isPlaceKnown: boolean }): JSX.Element {
+  const kind = `rl-piece rl-status-${piece.status}`;
+  if (piece.status === 'passed') {
+    return (
+      <li class={kind}>
+        <details class="rl-fold-piece">
+          <summary class="rl-piece-head">
+            <PieceHead piece={piece} />
+          </summary>
+          <PieceBody piece={piece} isPlaceKnown={isPlaceKnown} isOpen />
+        </details>
+      </li>
+    );
+  }
   return (
-    <li class={`rl-piece rl-status-${piece.status}`}>
+    <li class={kind}>
       <div class="rl-piece-head">
-        <span class="rl-status">
-          <Icon name={STATUS_ICONS[piece.status] ?? 'question'} /> {STATUS_WORDS[piece.status] ?? piece.status}
-        </span>
-        <b class="rl-id">
-          <Words text={piece.source} />
-        </b>
-        <span class="rl-quiet">
-          {RANK_WORDS[piece.rank]}
-          {piece.gate && ', gate'}
-          {piece.executions > 1 && `, run ${piece.executions} times`}
-        </span>
-        {piece.requirements.map(id => (
-          <span class="rl-chip">
-            <Words text={id} />
-          </span>
-        ))}
-        <span class="rl-quiet rl-push">{piece.executions > 0 && seconds(piece.seconds)}</span>
+        <PieceHead piece={piece} />
       </div>
-      {piece.sandbox !== null && <Where sandbox={piece.sandbox} isRun={piece.executions > 0} />}
+      <PieceBody piece={piece} isPlaceKnown={isPlaceKnown} isOpen={false} />
+    </li>
+  );
+}
+
+function PieceHead({ piece }: { piece: Piece }): JSX.Element {
+  return (
+    <>
+      <span class="rl-status">
+        <Icon name={STATUS_ICONS[piece.status] ?? 'question'} /> {STATUS_WORDS[piece.status] ?? piece.status}
+      </span>
+      <b class="rl-id">
+        <Words text={piece.source} />
+      </b>
+      <span class="rl-quiet">
+        {RANK_WORDS[piece.rank]}
+        {piece.gate && ', gate'}
+        {piece.executions > 1 && `, run ${piece.executions} times`}
+      </span>
+      {piece.requirements.map(id => (
+        <span class="rl-chip">
+          <Words text={id} />
+        </span>
+      ))}
+      <span class="rl-quiet rl-push">{piece.executions > 0 && seconds(piece.seconds)}</span>
+    </>
+  );
+}
+
+function PieceBody({ piece, isPlaceKnown, isOpen }: {
+  piece: Piece;
+  isPlaceKnown: boolean;
+  isOpen: boolean;
+}): JSX.Element {
+  const provenance = provenanceOf(piece);
+  const isShort = piece.text.length < 200 && (isOpen || piece.findings.length + provenance.length === 0);
+  return (
+    <>
+      {piece.sandbox !== null && !isPlaceKnown && <Where sandbox={piece.sandbox} isRun={piece.executions > 0} />}
       <Findings findings={piece.findings} />
-      {piece.text !== '' && piece.findings.length + provenance.length === 0 && piece.text.length < 200 ? (
+      {isShort && piece.text !== '' && (
         <p class="rl-report">
           <Words text={piece.text} />
         </p>
-      ) : (
+      )}
+      {!isShort && (
         <details class="rl-more">
           <summary>Report{provenance.length > 0 && ' and provenance'}</summary>
           {piece.text === '' ? <p class="rl-empty">The report is empty.</p> : <Block text={piece.text} />}
-          {provenance.length > 0 && (
-            <dl class="rl-pairs">
-              {provenance.map(([name, value]) => (
-                <div>
-                  <dt>
-                    <Words text={name} />
-                  </dt>
-                  <dd>
-                    <Words text={value} />
-                  </dd>
-                </div>
-              ))}
-            </dl>
-          )}
+          <Provenance pairs={provenance} />
         </details>
       )}
-    </li>
+      {isShort && <Provenance pairs={provenance} />}
+    </>
+  );
+}
+
+function Provenance({ pairs }: { pairs: [string, string][] }): JSX.Element | null {
+  if (pairs.length === 0) {
+    return null;
+  }
+  return (
+    <dl class="rl-pairs">
+      {pairs.map(([name, value]) => (
+        <div>
+          <dt>
+            <Words text={name} />
+          </dt>
+          <dd>
+            <Words text={value} />
+          </dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

@@ -65,7 +65,7 @@ export function Origin({ run, traces }: { run: Run; traces: string | null }): JS
     <section class="rl-origin" aria-label="Origin">
       <h3>Origin</h3>
       <dl class="rl-pairs">
-        {Object.entries(run.models).map(([role, model]) => (
+        {byRole(run.models).map(([role, model]) => (
           <Pair name={role}>
             <Words text={model.requested} />
             {model.answered !== null && model.answered !== model.requested && (
@@ -82,7 +82,7 @@ export function Origin({ run, traces }: { run: Run; traces: string | null }): JS
             )}
           </Pair>
         ))}
-        {Object.entries(run.prompts).map(([role, prompt]) => (
+        {byRole(run.prompts).map(([role, prompt]) => (
           <Pair name={`${role} prompt`}>
             <Words text={prompt.name} /> <code class="rl-quiet">{prompt.sha256.slice(0, 8)}</code>
           </Pair>
@@ -109,6 +109,14 @@ export function Origin({ run, traces }: { run: Run; traces: string | null }): JS
       </dl>
     </section>
   );
+}
+
+const ROLES = ['generator', 'critic', 'reviewer'];
+
+/** In one order, whatever order the keys have: saving a notebook sorts them. */
+function byRole<T>(parts: Record<string, T>): [string, T][] {
+  const place = (role: string): number => (ROLES.includes(role) ? ROLES.indexOf(role) : ROLES.length);
+  return Object.entries(parts).sort(([one], [other]) => place(one) - place(other));
 }
 
 function Pair({ name, children }: { name: string; children: preact.ComponentChildren }): JSX.Element {

@@ -77,8 +77,8 @@ function Rounds({ run, isLive, uid }: { run: Run; isLive: boolean; uid: string }
         <div class="rl-columns" key={round.index}>
           <Draft run={run} round={round} target={target} />
           <Issues run={run} at={at} onPlace={line => setTarget({ line, asked: (target?.asked ?? 0) + 1 })} />
+          <EvidenceList run={run} at={at} />
         </div>
-        <EvidenceList key={`evidence-${round.index}`} run={run} at={at} />
       </div>
       <Ledger run={run} />
     </>
