@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -11,9 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from reflect_lab.core.errors import WrongUse
+from reflect_lab.documents.project import SETTINGS_FILE, project_root
+from reflect_lab.documents.suggest import did_you_mean
 
-FILE_NAME = "reflect-lab.toml"
-ROOT_MARKS = (FILE_NAME, "pyproject.toml", ".git")
 TOP_KEYS = ("default_model", "endpoints")
 ENDPOINT_KEYS = ("base_url", "api_key_env", "max_tokens", "timeout_s")
 
@@ -41,14 +40,6 @@ class ModelsConfig:
     endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
 
 
-def project_root(folder: Path) -> Path | None:
-    """The nearest folder, from `folder` upwards, that holds `reflect-lab.toml`, `pyproject.toml` or `.git`."""
-    for place in (folder, *folder.parents):
-        if any((place / mark).exists() for mark in ROOT_MARKS):
-            return place
-    return None
-
-
 def config_folder(environ: Mapping[str, str]) -> Path:
     """The user's configuration folder for this package: XDG's, else `~/.config`."""
     home = environ.get("HOME") or os.path.expanduser("~")
@@ -58,7 +49,7 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 def load_config(folder: Path, environ: Mapping[str, str]) -> ModelsConfig:
     """Read the files that there are. Raises WrongUse naming file and key when one can't be used."""
     root = project_root(folder)
-    files = [config_folder(environ) / FILE_NAME, *([root / FILE_NAME] if root else [])]
+    files = [config_folder(environ) / SETTINGS_FILE, *([root / SETTINGS_FILE] if root else [])]
     default: str | None = None
     endpoints: dict[str, EndpointConfig] = {}
     for file in files:
@@ -139,10 +130,4 @@ def _positive_int(value: object, where: str) -> int | None:
 def _known(table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
     for key in table:
         if key not in keys:
-            raise WrongUse(f"{where}: unknown key `{key}`{did_you_mean(key, keys)}")
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean …?` with the nearest known word, or nothing."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean `{near[0]}`?" if near else ""
+            raise WrongUse(f"{where}: unknown key `{key}`; {did_you_mean(key, keys)}")

@@ -17,7 +17,8 @@ from reflect_lab.core.chat import ChatClient
 from reflect_lab.core.errors import NoModel, WrongUse
 from reflect_lab.core.run import Role
 from reflect_lab.documents import tour
-from reflect_lab.models.config import EndpointConfig, ModelsConfig, checked_url, did_you_mean, load_config
+from reflect_lab.documents.suggest import did_you_mean, nearest
+from reflect_lab.models.config import EndpointConfig, ModelsConfig, checked_url, load_config
 from reflect_lab.models.openai_client import (
     DEFAULT_MAX_TOKENS,
     DEFAULT_TIMEOUT_S,
@@ -195,8 +196,9 @@ class Endpoints:
         if at:
             return self._named(name, model, endpoint)
         if not self._has_env_endpoint():
-            hint = did_you_mean(name, [LOCAL, RECORDED, SCRIPTED])
-            raise NoModel(NO_MODEL.format(problem=f"There is no server for the model `{name}`{hint or '.'}"))
+            near = nearest(name, [LOCAL, RECORDED, SCRIPTED])
+            hint = f"; did you mean {near!r}?" if near else "."
+            raise NoModel(NO_MODEL.format(problem=f"There is no server for the model `{name}`{hint}"))
         return _Target(requested=name, model=name, server=self._env_server())
 
     def _env_server(self) -> Server:
@@ -210,8 +212,8 @@ class Endpoints:
         config = self._config()
         known = config.endpoints.get(endpoint)
         if known is None:
-            some = did_you_mean(endpoint, config.endpoints) or "; reflect-lab.toml names none" * (not config.endpoints)
-            raise WrongUse(f"unknown endpoint `{endpoint}` in `{name}`{some}")
+            some = did_you_mean(endpoint, config.endpoints) if config.endpoints else "reflect-lab.toml names none"
+            raise WrongUse(f"unknown endpoint `{endpoint}` in `{name}`; {some}")
         if not model:
             raise WrongUse(f"`{name}` names no model: write NAME@{endpoint}")
         server = Server(base_url=known.base_url, label=endpoint, api_key=self._key(known))

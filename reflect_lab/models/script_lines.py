@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Finding, Location, LocationKind, Status
+from reflect_lab.documents.suggest import did_you_mean
 
 ROLES = ("generator", "critic", "check")
 
@@ -153,5 +153,4 @@ def _problem(error: ValidationError) -> str:
     if first["type"] != "extra_forbidden":
         return f"`{name}`: {first['msg']}"
     known = [*ReplyLine.model_fields, "json", *_Check.model_fields]
-    near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
-    return f"unknown field `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+    return f"unknown field `{name}`; {did_you_mean(str(first['loc'][-1]), dict.fromkeys(known))}"

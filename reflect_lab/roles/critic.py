@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from reflect_lab.core.chat import ChatClient, ChatReply, Message
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.run import Run
@@ -34,9 +32,6 @@ class Critic:
             content += f"\n\n# Your last answer could not be used: {step.problem}\n{self._last_answer(run)}"
             content += "\nAnswer again, in the agreed form."
         return (Message(role="system", content=self.prompt.text), Message(role="user", content=content))
-
-    def size(self, messages: Sequence[Message]) -> int:
-        return self.client.estimate(messages)
 
     def read(self, reply: ChatReply) -> CriticReply:
         return read_reply(reply)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from reflect_lab.core.chat import ChatClient, ChatReply, Message
 from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.steps import WriteDraft
@@ -29,9 +27,6 @@ class Generator:
             Message(role="system", content=self.prompt.text),
             Message(role="user", content=generator_sections(run, step)),
         )
-
-    def size(self, messages: Sequence[Message]) -> int:
-        return self.client.estimate(messages)
 
     def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft:
         """The draft in a reply, by the recorded rule of `extraction`."""

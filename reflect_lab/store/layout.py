@@ -19,11 +19,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from reflect_lab.documents.project import project_root
+
 LOG_FOLDER: Literal["log"] = "log"
 SPANS_FOLDER: Literal["spans"] = "spans"
 INDEX_FILE = "reflect.duckdb"
 ENVIRONMENT_NAME = "REFLECT_TRACES"
-PROJECT_MARKS = ("reflect-lab.toml", "pyproject.toml", ".git")
 
 
 def traces_folder(explicit: str | Path | None, environ: Mapping[str, str], cwd: Path) -> Path:
@@ -35,15 +36,6 @@ def traces_folder(explicit: str | Path | None, environ: Mapping[str, str], cwd: 
     if named:
         return (cwd / Path(named).expanduser()).resolve()
     return ((project_root(cwd) or cwd) / "traces").resolve()
-
-
-def project_root(cwd: Path) -> Path | None:
-    """The nearest folder, upwards from `cwd`, that holds reflect-lab.toml, pyproject.toml or .git."""
-    here = cwd.resolve()
-    for folder in (here, *here.parents):
-        if any((folder / mark).exists() for mark in PROJECT_MARKS):
-            return folder
-    return None
 
 
 def process_file(folder: Path, kind: Literal["log", "spans"], now: datetime | None = None) -> Path:

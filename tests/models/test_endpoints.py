@@ -139,7 +139,7 @@ async def test_an_unknown_endpoint_names_the_nearest_in_one_line(server: OpenAIT
     write(tmp_path / "work" / "reflect-lab.toml", CONFIG.format(url=server.url))
     with pytest.raises(WrongUse) as wrong:
         await open_client(endpoints(tmp_path), "big@wrok")
-    assert str(wrong.value) == "unknown endpoint `wrok` in `big@wrok`; did you mean `work`?"
+    assert str(wrong.value) == "unknown endpoint `wrok` in `big@wrok`; did you mean 'work'?"
 
 
 async def test_a_key_that_is_not_set_is_named(server: OpenAITestServer, tmp_path: Path) -> None:
@@ -152,9 +152,9 @@ async def test_a_key_that_is_not_set_is_named(server: OpenAITestServer, tmp_path
     ("text", "says"),
     [
         ("default_model = ", "not valid TOML"),
-        ("defualt_model = 'x'", "did you mean `default_model`?"),
+        ("defualt_model = 'x'", "did you mean 'default_model'?"),
         ("default_model = 3", "`default_model` must be a name"),
-        ("[endpoints.a]\nbase_ur = 'x'", "did you mean `base_url`?"),
+        ("[endpoints.a]\nbase_ur = 'x'", "did you mean 'base_url'?"),
         ("[endpoints.a]\napi_key_env = 'X'", "needs a `base_url`"),
         ("[endpoints.a]\nbase_url = 'ftp://x'", "http:// or https://"),
         ("[endpoints.a]\nbase_url = 'https://me:pw@x/v1'", "must not hold a user or password"),
@@ -259,7 +259,7 @@ async def test_with_no_model_anywhere_one_screen_helps(tmp_path: Path) -> None:
 
 
 async def test_a_slip_in_a_name_without_a_server_is_caught(tmp_path: Path) -> None:
-    with pytest.raises(NoModel, match="did you mean `local`"):
+    with pytest.raises(NoModel, match="did you mean 'local'"):
         await open_client(endpoints(tmp_path), "locl")
 
 

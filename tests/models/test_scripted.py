@@ -163,7 +163,7 @@ def test_check_lines_are_read_per_name(tmp_path: Path) -> None:
         ("[1]", "JSON object"),
         ({"text": "no role"}, "unknown role None"),
         ({"role": "actor", "text": "x"}, "unknown role 'actor'"),
-        ({"role": "generator", "txt": "x"}, "unknown field `txt`; did you mean `text`?"),
+        ({"role": "generator", "txt": "x"}, "unknown field `txt`; did you mean 'text'?"),
         ({"role": "generator", "text": "x", "json": {}}, "either `text` or `json`"),
         ({"role": "generator", "text": 5}, "`text`"),
         ({"role": "generator", "usage": {"input_tokens": "5"}}, "`usage.input_tokens`"),
