@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 from urllib.parse import quote
 
-from reflect_lab.core import critique, evidence, run
+from reflect_lab.core import run
+from reflect_lab.core.events import Event
 
 MIN_LENGTH = 8
 """Shorter values are too likely to be ordinary text."""
@@ -33,12 +36,25 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("url_password", r"(?<=://)[^/\s:@\"']{1,80}:[^/\s@\"']{3,}(?=@)"),
 )
 _SHAPE = re.compile("|".join(f"(?P<{name}>{shape})" for name, shape in _SHAPES))
-_LITERALS = (
-    critique.Severity, critique.Validity, critique.GroundKind, critique.ScoreKind, evidence.Status, evidence.Rank,
-    evidence.LocationKind, run.Mode, run.FeedbackMode, run.StopReason, run.OutcomeStatus, run.LedgerStatus,
-    run.ErrorKind, run.Role,
-)  # fmt: skip
-_OWN_WORDS = frozenset(word for literal in _LITERALS for word in get_args(literal)) | {run.SCHEMA, "standard"}
+
+
+def _words_of(kind: Any, seen: set[Any]) -> Iterator[str]:
+    """The words of the core's own vocabulary: what its shapes allow in fields of few words (`Literal`)."""
+    if is_dataclass(kind) and kind not in seen:
+        seen.add(kind)
+        for hint in get_type_hints(kind).values():
+            yield from _words_of(hint, seen)
+    elif get_origin(kind) is Literal:
+        yield from (word for word in get_args(kind) if isinstance(word, str))
+    elif not is_dataclass(kind):
+        for part in get_args(kind):
+            yield from _words_of(part, seen)
+
+
+@cache
+def _own_words() -> frozenset[str]:
+    """Hiding one of these would break every record."""
+    return frozenset(_words_of(run.Run | Event, set())) | {run.SCHEMA, "standard"}
 
 
 class Redactor:
@@ -59,7 +75,7 @@ class Redactor:
         for name, value in known.items():
             value = value.strip()
             # A word of our own vocabulary or of a marker is no secret: hiding it would break every record.
-            if len(value) < MIN_LENGTH or value in _OWN_WORDS or any(value in marker for marker in markers):
+            if len(value) < MIN_LENGTH or value in _own_words() or any(value in marker for marker in markers):
                 continue
             for form in _forms(value):
                 names.setdefault(form, name)
@@ -75,7 +91,8 @@ class Redactor:
 
     def value(self, value: Any) -> Any:
         """Plain JSON values with every string redacted, names of fields and words of our own vocabulary apart."""
-        return map_strings(value, lambda text: text if text in _OWN_WORDS else self.text(text), self._key)
+        own = _own_words()
+        return map_strings(value, lambda text: text if text in own else self.text(text), self._key)
 
     def _key(self, key: str) -> str:
         return key if _PLAIN_NAME.fullmatch(key) else self.text(key)

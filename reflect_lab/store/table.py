@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from reflect_lab.documents.visible import visible_line
+
 _UNKNOWN = "-"
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,6 @@ class Table:
     __repr__ = __str__
 
 
-def visible(text: str) -> str:
-    """One line in which control, format and bidirectional characters are shown by their escapes."""
-    return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN_CATEGORIES else c for c in text)
-
-
-def _escaped(character: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or f"\\u{ord(character):04x}"
-
-
 def _shown(value: Any, limit: int) -> str:
     if value is None:
         return _UNKNOWN
@@ -68,8 +59,7 @@ def _shown(value: Any, limit: int) -> str:
         return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.1f}"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")
-    text = visible(str(value))
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return visible_line(str(value), limit)
 
 
 def _line(row: Sequence[str], widths: Sequence[int], is_number: Sequence[bool]) -> str:

@@ -10,6 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reflect_lab.core.evidence import Evidence, Finding, Sandbox
+from reflect_lab.core.policy import Policy
+from reflect_lab.core.run import Draft, Round, Run
+from reflect_lab.core.task import Task
+from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.store.layout import process_file
 from reflect_lab.store.log import LogRecorder
 from reflect_lab.store.redact import Redactor
@@ -74,6 +79,17 @@ def test_values_are_searched_through_and_our_own_words_stay() -> None:
     assert redactor.value(document) == {
         "status": "accepted", "role": "generator", "list": ["x [redacted:C_KEY]"], "[redacted:C_KEY]": 1, "n": None,
     }  # fmt: skip
+
+
+def test_a_key_that_happens_to_be_one_of_our_own_words_breaks_no_record() -> None:
+    finding = Finding(id="a", status="advisory", message="odd")
+    sandbox = Sandbox(level=1, name="limits", verdict_integrity="in_process")
+    piece = Evidence(source="s", kind="k", rank="deterministic", status="passed", findings=(finding,), sandbox=sandbox)
+    rounds = (Round(index=0, draft=Draft(index=0, text="d"), evidence=(piece,)),)
+    run = Run(run_id="r", task=Task(text="x"), policy=Policy(), rounds=rounds)
+    words = ("advisory", "in_process", "required", "reported", "when_gates_pass", "deterministic", "requirements")
+    redactor = Redactor({f"{word.upper()}_KEY": word for word in words})
+    assert load_run(redactor.value(dump_run(run))) == run
 
 
 @given(text=st.text(), secret=st.text(min_size=8, max_size=12))
