@@ -80,6 +80,23 @@ def read_structure(lines: Sequence[str], where: str, first_line: int) -> Structu
     return Structure(text=_rest(lines, owner), items=tuple(items), blocks=tuple(blocks))
 
 
+def task_items(text: str) -> tuple[str, ...]:
+    """The task-list items of any Markdown text, each in one line: the first paragraph without its box."""
+    tokens = _tokens(text)
+    found = [_task_paragraph(*tokens[index : index + 3]) for index in range(len(tokens) - 2)]
+    return tuple(item for paragraph in found if paragraph and (item := _first_line(paragraph)))
+
+
+def _task_paragraph(token: Token, second: Token, third: Token) -> Token | None:
+    """The paragraph of a list item that has a box; None for anything else."""
+    is_item = token.type == "list_item_open" and second.type == "paragraph_open"
+    return third if is_item and _TASK_ITEM.match(third.content) else None
+
+
+def _first_line(paragraph: Token) -> str:
+    return " ".join(_TASK_ITEM.sub("", paragraph.content, count=1).split())
+
+
 def _tokens(text: str) -> list[Token]:
     from markdown_it import MarkdownIt
 
@@ -95,10 +112,8 @@ def _ranges(tokens: list[Token], lines: Sequence[str], where: str, first_line: i
         if token.type == "fence":
             if _is_special(token, f"{where}, line {start + first_line}", lines[start:end]):
                 yield _Range(start, end, token)
-        elif token.type == "list_item_open" and tokens[index + 1].type == "paragraph_open":
-            paragraph = tokens[index + 2]
-            if _TASK_ITEM.match(paragraph.content):
-                yield _Range(start, end, token, paragraph)
+        elif token.type == "list_item_open" and (paragraph := _task_paragraph(*tokens[index : index + 3])):
+            yield _Range(start, end, token, paragraph)
 
 
 def _is_special(token: Token, place: str, lines: Sequence[str]) -> bool:
@@ -132,9 +147,8 @@ def _block(part: _Range, first_line: int) -> Block:
 def _item(part: _Range, own: list[int], lines: Sequence[str], first_line: int) -> Item:
     assert part.paragraph is not None and part.paragraph.map is not None
     paragraph_end = part.paragraph.map[1]
-    first = " ".join(_TASK_ITEM.sub("", part.paragraph.content, count=1).split())
     more = [lines[i].strip() for i in own if i >= paragraph_end and lines[i].strip()]
-    return Item(text="\n".join([first, *more]), line=part.start + first_line)
+    return Item(text="\n".join([_first_line(part.paragraph), *more]), line=part.start + first_line)
 
 
 def _rest(lines: Sequence[str], owner: Sequence[int | None]) -> str:

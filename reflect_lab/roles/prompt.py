@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from importlib.resources import files
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.run import PromptUse
 from reflect_lab.core.task import text_sha256
+from reflect_lab.documents.cell_blocks import task_items
 from reflect_lab.documents.suggest import did_you_mean
-
-_RUBRIC_ITEM = re.compile(r"^\s*[-*+]\s+\[[ xX]\]\s+(.+?)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Prompt:
     rubric: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rubric", tuple(_RUBRIC_ITEM.findall(self.text)))
+        object.__setattr__(self, "rubric", task_items(self.text))
 
     @property
     def use(self) -> PromptUse:
