@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from reflect_lab.core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from reflect_lab.api import Policy, Run, Session, Task, open_traces, reflect, reflect_sync
     from reflect_lab.core.errors import ReflectLabError, WrongUse
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Policy",

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from reflect_lab import __version__
 from reflect_lab.core.controller import has_critic
 from reflect_lab.core.errors import StoreError, WrongUse
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import ModelUse, Notice, Run
 from reflect_lab.core.task import Task
+from reflect_lab.core.version import __version__
 from reflect_lab.documents.front_matter import CellOptions
 from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
@@ -161,8 +161,9 @@ class Session:
         return f"{self.folder(explicit)}" + (f", and as spans at {away}" if away else "")
 
     def shown(self, run: Run) -> Run:
-        """The run as it may be displayed: without any key that is known here."""
-        return load_run(self.redactor.value(dump_run(run)))
+        """The run as it may be displayed: without any key that is known here, with what recordings have to say."""
+        said = [n for recording in self._recordings.values() for n in recording.notices if n not in run.notices]
+        return load_run(self.redactor.value(dump_run(replace(run, notices=(*run.notices, *said)))))
 
     async def close(self) -> None:
         """Releases model clients, the embedded model's server and the trace files. What could not be kept is in

@@ -58,9 +58,10 @@ class Commands:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.session = Session(cwd=Path.cwd(), environ=os.environ)
+        self._shown: Run | None = None
         self._cell_options = _cell_parser()
 
-    async def reflect(self, line: str, cell: str) -> Run | None:
+    async def reflect(self, line: str, cell: str) -> Run:
         """Runs a cell in the kernel's own loop, with the live view."""
         with _clean_errors():
             parsed, task = self._read(line, cell)
@@ -74,7 +75,7 @@ class Commands:
                 raise
             return self._finish(run, parsed, view)
 
-    def reflect_in_thread(self, line: str, cell: str) -> Run | None:
+    def reflect_in_thread(self, line: str, cell: str) -> Run:
         """Runs a cell in a thread with a loop of its own; the result is shown when it is there."""
         return self._without_buttons(line, cell, IN_A_MAGIC if self._has_front_end else None)
 
@@ -141,7 +142,7 @@ class Commands:
         observers = [view, Explainer()] if parsed.explain else [view]
         return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
 
-    def _without_buttons(self, line: str, cell: str, why: str | None) -> Run | None:
+    def _without_buttons(self, line: str, cell: str, why: str | None) -> Run:
         with _clean_errors():
             parsed, task = self._read(line, cell)
             view = PlainView(buttons_off=why)
@@ -164,7 +165,7 @@ class Commands:
         except asyncio.CancelledError:
             return _kept(view)
 
-    def _finish(self, run: Run, parsed: Any, view: View) -> Run | None:
+    def _finish(self, run: Run, parsed: Any, view: View) -> Run:
         """Shows the finished run, sets its variable, and stops "Run all" where the run did not end on its own."""
         if not parsed.no_display:
             view.finish(self.session.shown(run))
@@ -176,7 +177,16 @@ class Commands:
         if run.outcome.stop_reason == "cancelled":
             kept = f"to be seen with %reflect show {run.run_id}" if parsed.no_display else "shown above"
             raise CellError(f"the run was cancelled; the best draft so far is {kept}")
-        return None if parsed.out or not parsed.no_display else run
+        self._shown = run
+        return run
+
+    def show_value(self, run: Run) -> None:
+        """Displays a run that is a cell's value; nothing more for the one that the cell has just shown."""
+        if run is not self._shown:
+            view = PlainView()
+            view.start(str(self.session.folder()))
+            view.finish(self.session.shown(run))
+        self._shown = None
 
     def _tour(self, words: list[str]) -> None:
         from reflect_lab.documents.tour import SCRIPT_NAME, tour_task

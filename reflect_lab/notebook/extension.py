@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from reflect_lab.notebook.commands import Commands
 
 AWAITABLE = "reflect_awaited"
+RUN_TYPE = ("reflect_lab.core.run", "Run")
+"""By name, so that loading the extension imports nothing."""
 _CALL = "get_ipython().run_cell_magic('reflect', "
 _EMPTY = ", '')"
 _AWAITED = f"await get_ipython().run_cell_magic('{AWAITABLE}', "
@@ -47,6 +49,10 @@ class Extension:
     def reflect_line(self, line: str) -> Any:
         """%reflect tour | list | show RUN | sql "…" | doctor"""
         return self.commands.line(line)
+
+    def show_value(self, run: Any) -> None:
+        """Shows a run that is a cell's value."""
+        self.commands.show_value(run)
 
     def critic(self, line: str, cell: str) -> None:
         """%%critic NAME: registers the cell's text as a critic prompt."""
@@ -84,6 +90,7 @@ def load(shell: Any) -> None:
     if hasattr(shell, "kernel"):
         # A terminal has no clicks to wait for, and drops a cell's coroutine where it stands when it is interrupted.
         shell.input_transformers_post.append(extension.awaiting)
+    shell.display_formatter.ipython_display_formatter.for_type_by_name(*RUN_TYPE, extension.show_value)
     shell.events.register("pre_execute", extension.enter)
     shell.events.register("post_execute", extension.leave)
     atexit.register(extension.close_at_exit)
@@ -96,6 +103,7 @@ def unload(shell: Any) -> None:
         return
     if extension.awaiting in shell.input_transformers_post:
         shell.input_transformers_post.remove(extension.awaiting)
+    shell.display_formatter.ipython_display_formatter.pop(".".join(RUN_TYPE), None)
     shell.events.unregister("pre_execute", extension.enter)
     shell.events.unregister("post_execute", extension.leave)
     for name, _, kind in _magics(extension):

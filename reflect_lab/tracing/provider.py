@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 from opentelemetry.sdk.resources import Resource
@@ -19,8 +20,10 @@ from opentelemetry.trace import Tracer
 
 from reflect_lab.core.run import Notice
 from reflect_lab.tracing.export_settings import ExportSettings
-from reflect_lab.tracing.remote import RemoteSpans
 from reflect_lab.tracing.span_file import SpanFile
+
+if TYPE_CHECKING:
+    from reflect_lab.tracing.remote import RemoteSpans
 
 SCOPE = "reflect_lab"
 FLUSH_SECONDS = 2.0
@@ -50,7 +53,7 @@ class Tracing:
             span_limits=SpanLimits(**_LIMITS),
         )
         self._file = None if span_file is None or settings.is_disabled else SpanFile(span_file)
-        self._remote = None if settings.endpoint is None else RemoteSpans(settings.endpoint)
+        self._remote = None if settings.endpoint is None else _remote(settings.endpoint)
         self._is_late = False
         if self._file is not None:
             self.provider.add_span_processor(SimpleSpanProcessor(self._file))
@@ -96,7 +99,11 @@ class Tracing:
         """Send what waits within `seconds`, then stop. Never called by itself at exit."""
         self.flush(seconds)
         worker = threading.Thread(target=self.provider.shutdown, name="reflect-lab-spans", daemon=True)
-        worker.start()
+        try:
+            worker.start()
+        except RuntimeError:  # Python 3.12 and newer start no thread while the interpreter ends
+            self.provider.shutdown()
+            return
         worker.join(seconds)
 
     def _flush_in_background(self) -> threading.Thread:
@@ -104,6 +111,13 @@ class Tracing:
         worker = threading.Thread(target=self.provider.force_flush, name="reflect-lab-spans", daemon=True)
         worker.start()
         return worker
+
+
+def _remote(endpoint: str) -> RemoteSpans:
+    """The exporter, imported where spans are sent away: it brings an HTTP client and protobuf with it."""
+    from reflect_lab.tracing.remote import RemoteSpans
+
+    return RemoteSpans(endpoint)
 
 
 def _shown(endpoint: str) -> str:

@@ -172,11 +172,12 @@ def test_an_empty_cell_is_refused_by_the_name_that_the_user_wrote(lab: Lab) -> N
     assert "%%reflect is a cell magic" in cell.said and "awaited" not in cell.said
 
 
-def test_no_display_gives_the_run_as_the_cells_value(lab: Lab) -> None:
+def test_no_display_shows_nothing_and_the_cells_value_is_the_run(lab: Lab) -> None:
     lab.server.add(Reply(BLUE), Reply(critique()))
     cell = lab.kernel.good(f"%%reflect --no-display\n{SEA}")
-    assert len(cell.shown) == 1 and "Run(" in cell.shown[0]["text/plain"]
+    assert cell.shown == []
     assert not [m for m in cell.messages if m["msg_type"] == "comm_open"]
+    assert lab.kernel.value("_.outcome.draft") == repr(BLUE)
 
 
 def test_the_run_is_kept_in_a_variable_and_in_the_history(lab: Lab) -> None:
@@ -228,3 +229,17 @@ def test_bare_prompt_gives_one_draft_and_says_no_signal(lab: Lab) -> None:
     cell = lab.kernel.good("%%reflect\nDescribe the sea.")
     assert cell.document["outcome"]["stop_reason"] == "no_signal"
     assert cell.document["outcome"]["draft"] == BLUE and len(lab.server.chats) == 1
+
+
+def test_the_value_of_a_cell_is_its_run_and_is_shown_once(lab: Lab) -> None:
+    lab.server.add(Reply(BLUE), Reply(critique()))
+    cell = lab.kernel.good(f"%%reflect --out sea\n{SEA}")
+    assert len(cell.shown) == 1 and not [m for m in cell.messages if m["msg_type"] == "execute_result"]
+    assert lab.kernel.value("type(_).__name__, _ is sea") == "('Run', True)"
+
+
+def test_a_run_that_is_a_cells_value_later_is_shown_like_a_run(lab: Lab) -> None:
+    lab.server.add(Reply(BLUE), Reply(critique()))
+    lab.kernel.good(f"%%reflect --no-display --out sea\n{SEA}")
+    (data,) = lab.kernel.good("sea").shown
+    assert set(data) == FORMS and data[MIME]["run"]["outcome"]["draft"] == BLUE
