@@ -103,6 +103,7 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
             run = _folded(run, event, watch)
         await watch.settle()
     run = watch.marked(run)
+    watch.tell("on_end", run)
     if cancelled is not None:
         raise cancelled
     return run

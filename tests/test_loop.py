@@ -13,7 +13,7 @@ import pytest
 
 from reflect_lab.core.events import Event
 from reflect_lab.core.evidence import Evidence, Finding
-from reflect_lab.core.observer import Observer
+from reflect_lab.core.observer import Latest, Observer
 from reflect_lab.core.policy import Limits, Policy
 from reflect_lab.core.run import ModelUse, Run
 from reflect_lab.core.steps import AskCritic, Step
@@ -183,6 +183,25 @@ async def test_an_interrupt_is_folded_in_shown_and_raised_again(tmp_path: Path) 
         await running
     assert recorder.last and recorder.last.outcome
     assert (recorder.last.outcome.stop_reason, recorder.last.outcome.draft) == ("cancelled", "one")
+
+
+async def test_what_an_interrupted_run_failed_to_record_is_known_at_its_end(tmp_path: Path) -> None:
+    class NoDisk(Recorder):
+        is_recording = True
+
+        async def settle(self) -> None:
+            if self.last and self.last.outcome:
+                raise OSError("disk full")
+
+    slow = [REVISED[0], {**REVISED[1], "delay_s": 60}]
+    broken, latest = NoDisk(), Latest()
+    running = asyncio.ensure_future(run_loop(empty_run(), roles(tmp_path, slow), [broken, latest]))
+    await broken.asked_critic.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert latest.ended and latest.ended.outcome
+    assert (latest.ended.outcome.stop_reason, latest.ended.outcome.recorded) == ("cancelled", False)
 
 
 async def test_max_tokens_are_clamped_to_what_the_budget_leaves(tmp_path: Path) -> None:

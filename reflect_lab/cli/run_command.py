@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.events import Event
-from reflect_lab.core.observer import Observer
+from reflect_lab.core.observer import Latest
 from reflect_lab.core.run import Run
 from reflect_lab.options import add_run_options, run_options
 
@@ -21,16 +20,6 @@ if TYPE_CHECKING:
     from reflect_lab.session import Session
 
 EXIT_ACCEPTED, EXIT_ERROR, EXIT_WRONG_USE, EXIT_NOT_ACCEPTED = 0, 1, 2, 3
-
-
-class Latest(Observer):
-    """Keeps the newest state of a run, so that an interrupted one is not lost."""
-
-    def __init__(self) -> None:
-        self.run: Run | None = None
-
-    def on_event(self, run: Run, event: Event) -> None:
-        self.run = run
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -72,9 +61,9 @@ async def _finished(session: Session, cell: Cell, arguments: argparse.Namespace,
     try:
         return await running
     except asyncio.CancelledError:
-        if latest.run is None or latest.run.outcome is None:
+        if latest.ended is None:
             raise KeyboardInterrupt from None
-        return latest.run
+        return latest.ended
 
 
 def _show(run: Run, arguments: argparse.Namespace, traces: str) -> None:

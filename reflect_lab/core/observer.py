@@ -52,5 +52,26 @@ class Observer:
     def on_event(self, run: Run, event: Event) -> None:
         """An event was folded in; `run` is the run after it. The last call of a run has `run.outcome` set."""
 
+    def on_end(self, run: Run) -> None:
+        """The loop is over, also where it was interrupted; `run` says too what was not recorded."""
+
     async def settle(self) -> None:
         """Awaited before each paid call: make what was paid for durable."""
+
+
+class Latest(Observer):
+    """Keeps the newest state of a run, so that an interrupted one is not lost to whoever asked for it."""
+
+    def __init__(self) -> None:
+        self.run: Run | None = None
+
+    def on_event(self, run: Run, event: Event) -> None:
+        self.run = run
+
+    def on_end(self, run: Run) -> None:
+        self.run = run
+
+    @property
+    def ended(self) -> Run | None:
+        """The run, once it has its outcome."""
+        return self.run if self.run is not None and self.run.outcome is not None else None

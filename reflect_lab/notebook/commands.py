@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from reflect_lab.core.errors import ReflectLabError, WrongUse
+from reflect_lab.core.observer import Latest, Observer
 from reflect_lab.core.run import Run
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.task_cell import Cell, fill_task, parse_cell
@@ -65,11 +66,13 @@ class Commands:
         """Runs a cell in the kernel's own loop, with the live view."""
         with _clean_errors():
             parsed, task = self._read(line, cell)
-            view = self._view(parsed)
-            running = asyncio.ensure_future(self._run(task, parsed, view))
+            # In a thread: the first time, this imports what records runs.
+            view = self._view(parsed, await asyncio.to_thread(self.session.destination, parsed.traces))
+            latest = Latest()
+            running = asyncio.ensure_future(self._run(task, parsed, [latest, view]))
             view.on_stop(running.cancel)
             try:
-                run = await _outlive_interrupt(running, view)
+                run = await _outlive_interrupt(running, latest)
             except BaseException:
                 view.abandon()
                 raise
@@ -125,9 +128,8 @@ class Commands:
             read = replace(read, task=fill_task(read.task, Variables(self.shell.user_ns)))
         return parsed, read
 
-    def _view(self, parsed: Any) -> View:
+    def _view(self, parsed: Any, where: str) -> View:
         """The live view; where it can't be had, the run is shown when it is over, with the reason."""
-        where = self.session.destination(parsed.traces)
         view: View = PlainView()
         if not parsed.no_display and not parsed.explain:
             view = LiveView(self.session.redactor.value)
@@ -138,8 +140,9 @@ class Commands:
             view.start(where)
         return view
 
-    async def _run(self, task: Cell, parsed: Any, view: View) -> Run:
-        observers = [view, Explainer()] if parsed.explain else [view]
+    async def _run(self, task: Cell, parsed: Any, observers: list[Observer]) -> Run:
+        if parsed.explain:
+            observers = [*observers, Explainer()]
         return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
 
     def _without_buttons(self, line: str, cell: str, why: str | None) -> Run:
@@ -147,11 +150,12 @@ class Commands:
             parsed, task = self._read(line, cell)
             view = PlainView(buttons_off=why)
             view.start(self.session.destination(parsed.traces))
-            return self._finish(self._in_thread(task, parsed, view), parsed, view)
+            return self._finish(self._in_thread(task, parsed), parsed, view)
 
-    def _in_thread(self, task: Cell, parsed: Any, view: View) -> Run:
+    def _in_thread(self, task: Cell, parsed: Any) -> Run:
+        latest = Latest()
         loop = asyncio.new_event_loop()
-        running = loop.create_task(self._run(task, parsed, view))
+        running = loop.create_task(self._run(task, parsed, [latest]))
         ended = threading.Event()
         threading.Thread(target=_run_to_end, args=(loop, running, ended)).start()
         while not ended.is_set():
@@ -163,7 +167,7 @@ class Commands:
         try:
             return running.result()
         except asyncio.CancelledError:
-            return _kept(view)
+            return _kept(latest)
 
     def _finish(self, run: Run, parsed: Any, view: View) -> Run:
         """Shows the finished run, sets its variable, and stops "Run all" where the run did not end on its own."""
@@ -246,7 +250,7 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, running: asyncio.Task[Run], end
         ended.set()
 
 
-async def _outlive_interrupt(running: asyncio.Future[Run], view: View) -> Run:
+async def _outlive_interrupt(running: asyncio.Future[Run], latest: Latest) -> Run:
     """The finished run. An interrupt or a press of Stop ends the loop, which folds in `cancelled` first.
 
     The kernel's handler of an interrupt leaves a note for its event loop and does not wake it: a quiet loop would find
@@ -263,13 +267,14 @@ async def _outlive_interrupt(running: asyncio.Future[Run], view: View) -> Run:
     try:
         return running.result()
     except asyncio.CancelledError:
-        return _kept(view)
+        return _kept(latest)
 
 
-def _kept(view: View) -> Run:
-    if view.run is None or view.run.outcome is None:
+def _kept(latest: Latest) -> Run:
+    """The run as it was when it was interrupted."""
+    if latest.ended is None:
         raise CellError("cancelled before the first draft was asked for")
-    return view.run
+    return latest.ended
 
 
 class _clean_errors:

@@ -13,10 +13,9 @@ from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Writ
 
 
 class View(Observer):
-    """Keeps the newest state of the run, and shows it at the end."""
+    """Shows a run: what goes on, and what came of it."""
 
     def __init__(self) -> None:
-        self.run: Run | None = None
         self.traces: str | None = None
 
     def start(self, traces: str) -> None:
@@ -25,9 +24,6 @@ class View(Observer):
 
     def on_stop(self, stop: Callable[[], object]) -> None:
         """Gives the view something to call when the user presses Stop."""
-
-    def on_event(self, run: Run, event: Event) -> None:
-        self.run = run
 
     def finish(self, run: Run) -> None:
         """Shows the finished run."""
@@ -86,7 +82,6 @@ class LiveView(View):
     def on_event(self, run: Run, event: Event) -> None:
         from reflect_lab.documents.run_document import dump_run
 
-        super().on_event(run, event)
         self._widget.show_run(self._redact(dump_run(run)))
 
     def finish(self, run: Run) -> None:
