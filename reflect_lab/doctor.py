@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from reflect_lab.core.errors import WrongUse
 from reflect_lab.models import embedded
+from reflect_lab.models.config import load_config
 from reflect_lab.session import Session, versions
 
 State = Literal["ok", "missing", "note"]
@@ -68,6 +70,10 @@ def _live_view() -> Diagnosis:
 
 
 def _models(session: Session) -> Iterator[Diagnosis]:
+    try:
+        load_config(session.cwd, session.environ)
+    except WrongUse as error:
+        yield Diagnosis(part="configuration", state="missing", found=str(error), advice="mend or remove the file")
     why = embedded.why_missing()
     if why is None:
         yield Diagnosis(part="embedded model", state="ok", found=f"{embedded.MODEL_NAME} (--model local)")

@@ -59,8 +59,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
-        self.redactor = Redactor()
-        self._learn_keys()
+        self.redactor = Redactor(self.environ)
         self.notices: tuple[Notice, ...] = ()
         """What recordings that are closed had to say: spans that did not arrive, settings that can't be followed."""
         self._recordings: dict[Path, Recording] = {}

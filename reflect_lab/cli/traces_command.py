@@ -51,7 +51,7 @@ def _show(session: Session, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(dump_run(found), ensure_ascii=True, allow_nan=False, indent=1))
     else:
-        print(run_text(found, traces=str(traces.folder)))
+        print(run_text(found, traces=str(traces.folder)), end="")
 
 
 def _sql(session: Session, arguments: argparse.Namespace) -> None:

@@ -82,3 +82,13 @@ def test_doctor_says_what_this_machine_has_and_never_a_key(tmp_path: Path) -> No
         assert part["part"] in shown.stdout
     assert CANARY not in told.stdout + told.stderr + shown.stdout + shown.stderr
     assert not (tmp_path / "traces").exists(), "looking changes nothing"
+
+
+def test_doctor_reports_a_settings_file_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "reflect-lab.toml").write_text("[endpoints.work\n")
+    told = run("doctor", "--json", cwd=tmp_path, env=environment(tmp_path))
+    assert told.code == 0, told.stderr
+    parts = strict_json(told.stdout)
+    assert isinstance(parts, list)
+    (broken,) = [p for p in parts if p["part"] == "configuration"]
+    assert broken["state"] == "missing" and "reflect-lab.toml" in broken["found"]
