@@ -17,6 +17,10 @@ KERNEL_IS_IDLE = """() => {
   return kernel?.connectionStatus === 'connected' && kernel.status === 'idle'
     && document.querySelectorAll('.jp-Notebook .jp-Cell').length > 0;
 }"""
+HAS_FOCUS = """index => {
+  const cell = document.activeElement?.closest('.jp-Cell');
+  return cell?.dataset.windowedListIndex === String(index) && cell.classList.contains('jp-mod-active');
+}"""
 SLOW = 120_000
 """Milliseconds that anything may take on a machine where other tests run."""
 
@@ -108,9 +112,13 @@ class LabPage:
         self.page.locator(".lm-Menu-itemLabel:text-is('Run All Cells')").click()
 
     def run_cell(self, index: int) -> None:
-        """Shift+Enter in a cell."""
-        self.cell(index).locator(".cm-content").click()
+        """Shift+Enter in a cell that did not run yet."""
+        cell = self.cell(index)
+        cell.locator(".cm-content").click()
+        # After an earlier Shift+Enter the lab itself moves on, which may come later than the click.
+        self.page.wait_for_function(HAS_FOCUS, arg=index)
         self.page.keyboard.press("Shift+Enter")
+        cell.locator(".jp-InputPrompt:not(:text-is('[ ]:'))").wait_for(state="attached")
 
     def wait_until_over(self, index: int) -> None:
         """Until a cell that was run has its number: it came to its end."""

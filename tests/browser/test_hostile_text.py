@@ -106,14 +106,13 @@ def test_a_hostile_run_stays_text_in_every_saved_form(open_page: Callable[..., L
     assert not [name for name in page.page.evaluate("ran") if name.startswith("filebrowser:")]
 
     saved = page.save()["cells"][1]["outputs"][-1]["data"]
-    for form in ("text/html", "text/markdown", MIME):
-        name = f"hostile-{form.replace('/', '-').replace('+', '-')}.ipynb"
-        document = without_kernel(notebook(""))
-        data = {form: saved[form]}
-        document["cells"][0]["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
-        (lab.files / name).write_text(json.dumps(document))
-        again = open_page()
-        again.open(name, kernel=False)
-        outputs = again.outputs(0)
+    forms = ("text/html", "text/markdown", MIME)
+    document = without_kernel(notebook(*["" for _ in forms]))
+    for cell, form in zip(document["cells"], forms, strict=True):
+        cell["outputs"] = [{"output_type": "display_data", "data": {form: saved[form]}, "metadata": {}}]
+    (lab.files / "forms.ipynb").write_text(json.dumps(document))
+    again = open_page().open("forms.ipynb", kernel=False)
+    for index in range(len(forms)):
+        outputs = again.outputs(index)
         outputs.get_by_text("window.hit='script'").first.wait_for(state="attached")
         assert_harmless(again, outputs)

@@ -62,35 +62,35 @@ def serious(page: LabPage) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("theme", THEMES)
 def test_saved_runs_fit_a_narrow_window_and_axe_finds_nothing_serious(
-    open_page: Callable[..., LabPage], gallery: str, theme: str
+    open_page: Callable[..., LabPage], gallery: str
 ) -> None:
     page = open_page(width=900, height=900)
     page.open(gallery, kernel=False)
-    page.theme(theme)
     views = page.page.locator(VIEW)
     assert views.count() == len(NAMES)
     for index in range(len(NAMES)):
         page.cell(index)
         page.page.evaluate("document.querySelectorAll('.rl-view details').forEach(each => { each.open = true })")
-    assert page.page.evaluate(TOO_WIDE) == []
-    assert serious(page) == []
+    for theme in THEMES:
+        page.theme(theme)
+        assert page.page.evaluate(TOO_WIDE) == []
+        assert serious(page) == [], theme
 
 
-@pytest.mark.parametrize("theme", THEMES)
 def test_a_live_run_fits_a_narrow_window_and_axe_finds_nothing_serious(
-    open_page: Callable[..., LabPage], lab: Lab, theme: str
+    open_page: Callable[..., LabPage], lab: Lab
 ) -> None:
     cells = ("%load_ext reflect_lab", "%%reflect --model test-model\nName a colour.\n\n- [ ] it names a colour")
     (lab.files / "narrow.ipynb").write_text(json.dumps(notebook(*cells)))
     lab.server.add(Reply("Some words of a draft, then nothing more.", end="hang"))
     page = open_page(width=900, height=900).open("narrow.ipynb")
-    page.theme(theme)
     page.run_cell(0)
     page.run_cell(1)
     page.page.locator(f"{LIVE_VIEW} .rl-stream pre", has_text="nothing more.").wait_for()
-    assert page.page.evaluate(TOO_WIDE) == []
-    assert serious(page) == []
+    for theme in THEMES:
+        page.theme(theme)
+        assert page.page.evaluate(TOO_WIDE) == []
+        assert serious(page) == [], theme
     page.page.locator(f"{LIVE_VIEW} .rl-stop").click()
     page.wait_until_over(1)

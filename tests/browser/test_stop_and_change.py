@@ -18,7 +18,8 @@ from tests.openai_server import Hang, Reply
 pytestmark = pytest.mark.browser
 
 WRITE = "%%reflect --model test-model --name {name}\nName the colour of the sea.\n\n- [ ] it names a colour\n"
-PROMPT_BACK_S = 1.5
+SOON_S = 6.0
+"""Until the prompt is back after a press of Stop: 1.5 s and less where nothing else runs on the machine."""
 
 
 def test_another_expected_value_is_not_accepted(open_page: Callable[..., LabPage], lab: Lab) -> None:
@@ -62,7 +63,7 @@ def test_stop_keeps_the_best_draft_and_the_next_cell_runs(open_page: Callable[..
     shown, error = document["cells"][1]["outputs"]
     assert shown["data"][MIME]["run"]["outcome"]["stop_reason"] == "cancelled"
     assert "the run was cancelled" in page.outputs(1).last.inner_text() and error["output_type"] == "error"
-    assert took < 4 * PROMPT_BACK_S, "the figure is for a machine of our own; others use this one meanwhile"
+    assert took < SOON_S
     run_id = shown["data"][MIME]["run"]["run_id"]
     stored = rl.open_traces(lab.traces).stored(run_id)
     assert stored.run.outcome is not None and stored.run.outcome.draft == "The sea is blue."
