@@ -140,7 +140,7 @@ class LabPage:
 
 def notebook(*sources: str) -> dict[str, Any]:
     """A notebook of code cells, for the usual kernel."""
-    cells = [
+    cells: list[dict[str, Any]] = [
         {"id": f"cell-{n}", "cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
         for n, text in enumerate(sources)
     ]
