@@ -140,10 +140,10 @@ class Session:
         if name in self.critics:
             return self.critics[name]
         path = base / name
-        if path.suffix in (".md", ".txt") or path.is_file():
+        if path.suffix in (".md", ".txt") or os.path.isfile(path):
             try:
                 return Prompt(path.stem, path.read_text("utf-8-sig"))
-            except (OSError, UnicodeDecodeError) as error:
+            except (OSError, ValueError) as error:
                 raise WrongUse(f"the critic file {name} can't be read: {error}") from None
         return shipped_critic(name, tuple(self.critics))
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
+import io
+import logging
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 
+from reflect_lab.cli.tell import tell
 from reflect_lab.core.errors import ReflectLabError, WrongUse
+from reflect_lab.documents.visible import visible
 from reflect_lab.options import OptionParser
 
 COMMANDS = {
@@ -25,24 +31,65 @@ def main(words: list[str] | None = None) -> int:
     try:
         arguments = _parser(words).parse_args(words)
     except WrongUse as error:
-        print(error, file=sys.stderr)
+        print(visible(str(error)), file=sys.stderr)
         return 2
+    with _log_lines(arguments.debug):
+        return _perform(arguments)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal without our characters still gets the rest
         code: int = arguments.perform(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is None where the shell closed it
+            sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        print("reflect-lab: interrupted", file=sys.stderr)
+        tell("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough; what is still buffered must not be flushed into the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_output()  # the reader (`| head`) has seen enough
         return 141
     except ReflectLabError as error:
         if arguments.debug:
             traceback.print_exc()
-        print(f"reflect-lab: {error}", file=sys.stderr)
+        tell(error)
         return 2 if isinstance(error, WrongUse) else 1
+    except Exception as error:
+        if arguments.debug:
+            traceback.print_exc()
+        tell(f"unexpected {type(error).__name__}: {error} (--debug shows where)")
+        with contextlib.suppress(OSError, ValueError):  # a full disk may be what happened
+            _let_go_of_output()
+        return 1
+
+
+def _let_go_of_output() -> None:
+    """What is still buffered must not be flushed, at exit, into what can't take it."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _OneLine(logging.Formatter):
+    """A warning as one line; tracebacks are for `--debug`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"reflect-lab: {visible(record.getMessage())}"
+
+
+@contextlib.contextmanager
+def _log_lines(debug: bool) -> Iterator[None]:
+    """Warnings of the library go to standard error while a command runs."""
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(logging.Formatter("reflect-lab: %(message)s") if debug else _OneLine())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
 
 
 def _parser(words: list[str]) -> OptionParser:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import json
 import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reflect_lab.cli.tell import tell
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.observer import Latest
 from reflect_lab.core.run import Run
@@ -49,7 +51,7 @@ async def _reflect(cell: Cell, arguments: argparse.Namespace, base: Path) -> Run
         finished = await _finished(session, cell, arguments, base)
         _show(session.shown(finished), arguments, session.destination())
     for notice in session.notices:
-        print(f"reflect-lab: {notice.message}", file=sys.stderr)
+        tell(notice.message)
     return finished
 
 
@@ -76,16 +78,25 @@ def _show(run: Run, arguments: argparse.Namespace, traces: str) -> None:
 
     print(json.dumps(dump_run(run), ensure_ascii=True, allow_nan=False, indent=1), flush=True)
     if run.outcome is not None and run.outcome.stop_reason == "error":
-        print(f"reflect-lab: {run.outcome.message}", file=sys.stderr)
+        tell(run.outcome.message)
 
 
 def _read(name: str) -> tuple[str, Path]:
-    if name == "-":
-        return sys.stdin.read(), Path.cwd()
     path = Path(name)
     try:
+        if name == "-":
+            return _standard_input(), Path.cwd()
         return path.read_text("utf-8-sig"), path.resolve().parent
     except OSError as error:
         raise WrongUse(f"the task file {name} can't be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise WrongUse(f"the task file {name} is not UTF-8 text") from None
+
+
+def _standard_input() -> str:
+    """All of it, as UTF-8 whatever the locale says: a task is the same text from a file and from a pipe."""
+    if sys.stdin is None:
+        raise WrongUse("the task file - can't be read: standard input is closed")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")
+    return sys.stdin.read()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from importlib import resources
@@ -90,7 +91,7 @@ def read_policy(name_or_file: str, folder: Path, *, base: Policy | None = None) 
     if name_or_file in policy_names():
         return named_policy(name_or_file)
     path = folder / name_or_file
-    if not path.is_file() and path.suffix not in (".yaml", ".yml"):
+    if not os.path.isfile(path) and path.suffix not in (".yaml", ".yml"):
         return named_policy(name_or_file)
     try:
         text = path.read_text("utf-8-sig")
@@ -98,6 +99,8 @@ def read_policy(name_or_file: str, folder: Path, *, base: Policy | None = None) 
         raise WrongUse(f"the policy file {name_or_file} can't be read: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise WrongUse(f"the policy file {name_or_file} is not UTF-8 text") from None
+    except ValueError as error:
+        raise WrongUse(f"the policy file {shown(name_or_file)} can't be read: {error}") from None
     return load_policy(text, name_or_file, base=base)
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -258,7 +259,7 @@ def _scripted(name: str, base: Path) -> ChatClient:
     file = name.removeprefix(SCRIPTED)
     if not file:
         raise WrongUse(f"`{SCRIPTED}` needs a file: {SCRIPTED}FILE")
-    path = base / Path(file).expanduser()
+    path = base / os.path.expanduser(file)  # unlike Path's, it leaves a user that is not there as written
     if file == tour.SCRIPT_NAME and not path.exists():
         path = tour.REPLIES
     return ScriptedClient(Script.load(path), model=name)

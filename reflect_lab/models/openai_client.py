@@ -83,7 +83,7 @@ async def offered_models(server: Server) -> list[str]:
     try:
         answer = await sdk.models.with_raw_response.list()
         body = json.loads(answer.text)
-    except (openai.OpenAIError, ValueError) as error:
+    except (openai.OpenAIError, ValueError, RecursionError) as error:
         _log.info("%s does not list its models: %s", server.label, type(error).__name__)
         return []
     finally:

@@ -61,7 +61,7 @@ class RefusedParams:
         try:
             rows = json.loads(self._file.read_text(encoding="utf-8"))["refused"]
             return {(str(s), str(m), str(n)): str(day) for s, m, n, day in rows if str(day) >= oldest}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             _log.warning("can't read %s (%s); refused parameters are learnt anew", self._file, error)
             return {}
 

@@ -104,7 +104,7 @@ def read_script(file: Path) -> list[ReplyLine | CheckLine]:
     """All lines of a script. Raises WrongUse naming the file and the line when the file can't be used."""
     try:
         text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         raise WrongUse(f"{file}: the script can't be read: {_reason(error)}") from None
     return [
         _read_line(line, f"{file}, line {number}")
@@ -113,8 +113,10 @@ def read_script(file: Path) -> list[ReplyLine | CheckLine]:
     ]
 
 
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is not UTF-8"
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
 
 
 def _read_line(line: str, where: str) -> ReplyLine | CheckLine:

@@ -201,7 +201,7 @@ def _object(data: bytes) -> Mapping[str, object]:
         body = json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise bad_body("the server's answer is not UTF-8") from None
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # not JSON, or a number of more digits than Python reads
         raise bad_body(f"the server's answer is not JSON; it begins with {_beginning(data)}") from None
     if not isinstance(body, Mapping):
         raise bad_body(f"the server's answer is no JSON object; it begins with {_beginning(data)}")

@@ -60,7 +60,8 @@ def read_reply(reply: ChatReply) -> CriticReply:
     if not answer.strip():
         return _not_valid(reply, "invalid", "the answer is empty")
     try:
-        return _parsed(reply, json.loads(strip_outer_fence(answer), parse_constant=_no_constant))
+        found = json.loads(strip_outer_fence(answer), parse_constant=_no_constant, object_pairs_hook=_unique)
+        return _parsed(reply, found)
     except _Unreadable as error:
         return _not_valid(reply, "invalid", str(error))
     except (ValueError, RecursionError) as error:
@@ -125,6 +126,16 @@ def _score(score: Any) -> float | None:
 def _not_valid(reply: ChatReply, validity: Validity, problem: str) -> CriticReply:
     line = visible_line(problem, MAX_PROBLEM)
     return CriticReply(validity=validity, problem=line, text=reply.text, protocol=reply.protocol)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names stand once: of a list of issues and an empty one, neither may be taken for the answer."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _Unreadable(f"the name {shown(name)} stands twice in one object")
+        found[name] = value
+    return found
 
 
 def _no_constant(name: str) -> None:

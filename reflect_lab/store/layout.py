@@ -34,7 +34,7 @@ def traces_folder(explicit: str | Path | None, environ: Mapping[str, str], cwd: 
     """
     named = explicit if explicit not in (None, "") else environ.get(ENVIRONMENT_NAME)
     if named:
-        return (cwd / Path(named).expanduser()).resolve()
+        return (cwd / os.path.expanduser(named)).resolve()
     return ((project_root(cwd) or cwd) / "traces").resolve()
 
 

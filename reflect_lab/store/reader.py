@@ -139,7 +139,7 @@ def _lines(path: Path, start: int) -> Iterator[tuple[int, int, dict[str, Any] | 
 def _parse(raw: bytes, path: Path, offset: int) -> dict[str, Any] | None:
     try:
         line = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         line = None
     if not isinstance(line, dict) or not line.keys() >= _HEAD or line["v"] != lines.VERSION:
         _log.warning("%s: the line at byte %d is not one that this version can read; it is left out", path, offset)

@@ -47,7 +47,7 @@ def read_spans(path: Path, start: int = 0) -> SpanContent:
                 break
             try:
                 rows += [{**row, "span_file": path.name} for row in _spans(json.loads(raw))]
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 _log.warning("%s: the line at byte %d holds no readable spans (%s)", path, offset, error)
             offset += len(raw)
     return SpanContent(tuple(rows), offset)

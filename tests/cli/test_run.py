@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from reflect_lab.documents.tour import tour_task
-from tests.end_to_end.processes import Ended, critique, environment, run, strict_json
+from tests.end_to_end.processes import COMMAND, Ended, critique, environment, run, strict_json
 from tests.openai_server import OpenAITestServer, Reply, Status
 from tests.otlp_receiver import OtlpReceiver
 
@@ -80,6 +81,9 @@ WRONG: dict[str, tuple[Sequence[str], str]] = {
     "a policy": (["run", "task.md", "--model", "scripted:tour", "--policy", "standart"], "standard"),
     "a script": (["run", "task.md", "--model", "scripted:none.jsonl"], "none.jsonl"),
     "a model": (["run", "task.md", "--model", "locl"], "local"),
+    "a user's script": (["run", "task.md", "--model", "scripted:~nobody-here/a.jsonl"], "~nobody-here"),
+    "a long critic": (["run", "task.md", "--model", "scripted:tour", "--critic", "a" * 300], "grounded"),
+    "a long policy": (["run", "task.md", "--model", "scripted:tour", "--policy", "a" * 300], "standard"),
     "a tag": (["run", "task.md", "--model", "scripted:tour", "--tag", "colour"], "key=value"),
     "a command": (["rum", "task.md"], "run"),
     "no command": ([], "COMMAND"),
@@ -164,3 +168,68 @@ def test_spans_that_did_not_arrive_are_said_beside_the_result(tmp_path: Path) ->
     assert strict_json(ended.stdout)
     (line,) = lines(ended.stderr)
     assert "did not reach" in line and collector.endpoint in line
+
+
+@pytest.mark.parametrize("key", ['model: "scripted:a\\0b"', 'policy: "a\\0b.yaml"', 'critic: "a\\0b.md"'])
+def test_a_name_that_no_file_can_have_is_wrong_use(tmp_path: Path, key: str) -> None:
+    model = [] if key.startswith("model") else ["--model", "scripted:tour"]
+    ended = command(tmp_path, "run", "task.md", *model, task=f"---\n{key}\n---\n{ASKED}")
+    assert (ended.code, ended.stdout) == (2, "")
+    (line,) = lines(ended.stderr)
+    assert "\0" not in line
+
+
+def shell(folder: Path, line: str, task: str = ASKED, **env: str) -> Ended:
+    """A shell's line with `$RUN` as the command, on an accepted scripted run."""
+    model = script(folder, ("generator", "The red sea \u2013 \u4e2d."), ("critic", critique()))
+    (folder / "task.md").write_text(task)
+    environ = environment(folder, RUN=" ".join([*COMMAND, "run", "--model", model]), **env)
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=90
+    )
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+CLOSED: dict[str, tuple[str, int, str]] = {
+    "input": ("$RUN task.md <&-", 0, ""),
+    "the input that is the task": ("$RUN - <&-", 2, "standard input is closed"),
+    "output": ("$RUN task.md >&-", 0, ""),
+    "everything": ("$RUN task.md <&- >&- 2>&-", 0, ""),
+    "a full disk": ("$RUN task.md --json >/dev/full", 1, "No space left"),
+    "bytes that are no text": ("printf '\\377' | $RUN -", 2, "not UTF-8"),
+    "traces that can't be a folder": ("$RUN task.md --traces task.md", 0, "can't be written"),
+}
+
+
+@pytest.mark.parametrize("line, code, said", CLOSED.values(), ids=CLOSED)
+def test_streams_that_are_closed_full_or_no_text_end_in_a_line_and_never_in_a_traceback(
+    tmp_path: Path, line: str, code: int, said: str
+) -> None:
+    ended = shell(tmp_path, line)
+    assert ended.code == code
+    assert said in ended.stderr and bool(said) == bool(ended.stderr)
+    assert "Traceback" not in ended.stderr and "Exception" not in ended.stderr
+    assert (tmp_path / "traces").exists() == (code != 2 and "--traces" not in line), "what was paid for is recorded"
+
+
+def test_a_terminal_without_our_characters_still_gets_the_result(tmp_path: Path) -> None:
+    ended = shell(tmp_path, "$RUN task.md", PYTHONIOENCODING="ascii")
+    assert (ended.code, ended.stderr) == (0, "")
+    assert "The red sea \\u2013 \\u4e2d." in ended.stdout
+
+
+def test_settings_of_others_that_stop_us_are_one_line_and_a_traceback_only_with_debug(tmp_path: Path) -> None:
+    wrong = {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "-5"}
+    ended = shell(tmp_path, "$RUN task.md", **wrong)
+    assert (ended.code, ended.stdout) == (1, "")
+    (line,) = lines(ended.stderr)
+    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in line and "--debug" in line
+    assert "Traceback" in shell(tmp_path, "$RUN task.md --debug", **wrong).stderr
+
+
+def test_what_a_server_says_in_its_error_can_not_move_the_terminals_cursor(tmp_path: Path) -> None:
+    with OpenAITestServer(Status(404, "no\x1b[2J such \u202emodel")) as server:
+        ended = command(tmp_path, "run", "task.md", "--model", "m", "--json", OPENAI_BASE_URL=server.url)
+    assert ended.code == 1
+    assert "no[ESC][2J such [RLO]model" in ended.stderr
+    assert not set("\x1b\u202e") & set(ended.stderr)

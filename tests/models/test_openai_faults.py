@@ -111,6 +111,8 @@ NO_COMPLETIONS = {
     "error with 200": Raw('{"error": {"message": "the model is busy"}}'),
     "a list": Raw("[]"),
     "very deep": Raw('{"a":' + "[" * 200_000),
+    "a number without end": Raw('{"usage": {"prompt_tokens": ' + "9" * 5000 + "}}"),
+    "a number without end in a stream": Raw('data: {"usage": ' + "9" * 5000 + "}\n\n", "text/event-stream"),
 }  # fmt: skip
 
 

@@ -58,6 +58,8 @@ def test_the_agreed_form_is_read(answer: dict[str, object]) -> None:
         ('{"issues": [], "requirements_checked": "R1"}', "requirements_checked"),
         ('{"issues": [], "requirements_checked": false}', "requirements_checked"),
         ("null", "null, not an object"),
+        ('{"issues": [{"id": "a", "severity": "blocking"}], "issues": []}', "stands twice"),
+        ('{"issues": [{"id": "a", "severity": "blocking", "severity": "minor"}]}', "stands twice"),
         ('{"issues": ' + "[" * 20_000, "not one JSON object"),
     ],
 )

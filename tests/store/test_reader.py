@@ -234,3 +234,17 @@ async def test_an_unreadable_critique_and_its_repair_survive_with_their_texts(tm
 
 def recorder_lines(folder: Path) -> list[bytes]:
     return next((folder / "log").iterdir()).read_bytes().splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("junk", [b'{"a":' * 20_000, b'{"seq":' + b"9" * 5000 + b"}", b"\xff\xfe", b"null", b"[]"])
+async def test_a_line_of_junk_in_log_or_spans_leaves_all_runs_readable(tmp_path: Path, junk: bytes) -> None:
+    recorder = LogRecorder(tmp_path)
+    finished = await play([recorder])
+    recorder.close()
+    (log,) = (tmp_path / "log").iterdir()
+    log.write_bytes(log.read_bytes() + junk + b"\n")
+    (tmp_path / "spans").mkdir()
+    (tmp_path / "spans" / "junk.jsonl").write_bytes(junk + b"\n")
+    traces = Traces(tmp_path)
+    assert traces.run("last").run_id == finished.run_id
+    assert finished.run_id in str(traces.runs())
