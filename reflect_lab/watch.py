@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
+from reflect_lab.core.errors import ReflectLabError
 from reflect_lab.core.events import Event
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
@@ -97,7 +98,8 @@ class Watch:
                 return
             self.lost[id(observer)] = f"{type(fault).__name__}: {fault}"
             what = "a recording" if observer.is_recording else "an observer, left out from now on,"
-            log.exception("%s failed: %s", what, type(observer).__name__)
+            expected = isinstance(fault, ReflectLabError)  # says itself what happened: a full disk needs no traceback
+            log.error("%s failed: %s: %s", what, type(observer).__name__, fault, exc_info=not expected)
 
 
 @dataclass

@@ -141,7 +141,9 @@ def _not_whole(draft: Draft) -> str | None:
         return "the model refused to answer"
     if draft.truncated:
         return "the draft is cut off"
-    return None if draft.text.strip() else "the draft is empty"
+    # Zero-width and control characters are nothing to look at either.
+    is_seen = any(char.isprintable() and not char.isspace() for char in draft.text)
+    return None if is_seen else "the draft is empty"
 
 
 def _real(spec: CheckSpec, surroundings: Surroundings, kinds: Mapping[str, Factory], is_scripted: bool) -> Check | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import keyword
 import os
 import shlex
 import threading
@@ -121,7 +122,7 @@ class Commands:
 
     def _read(self, line: str, cell: str) -> tuple[Any, Cell]:
         parsed = self._cell_options.parse_args(_split(line))
-        if parsed.out and not parsed.out.isidentifier():
+        if parsed.out and (not parsed.out.isidentifier() or keyword.iskeyword(parsed.out)):
             raise WrongUse(f"--out {parsed.out}: this is no name of a variable")
         read = parse_cell(cell, where="cell", first_line=2)
         if parsed.vars:

@@ -186,3 +186,9 @@ def test_two_checks_of_one_name_are_wrong_use() -> None:
 async def test_every_built_in_kind_refuses_an_option_that_it_does_not_have(kind: str) -> None:
     with pytest.raises(WrongUse, match="nonsense"):
         await evidence_of(kind, {"nonsense": 1}, "x")
+
+
+@pytest.mark.parametrize("draft", ["", " \n\t", "\u200b\u2060\ufeff", "\x00\x1b"])
+async def test_a_draft_in_which_nothing_can_be_seen_is_empty(draft: str) -> None:
+    (evidence,) = await gather(task(TEXT), draft)
+    assert (evidence.source, evidence.status, evidence.text) == ("whole", "failed", "the draft is empty")

@@ -147,6 +147,7 @@ def test_wrong_cells_are_one_line_that_names_the_place(lab: Lab) -> None:
         "%%reflect\nWrite f.\n\n```python chek\nassert f()\n```\n": "cell, line 4",
         "%%reflect\n \n": "there is no task",
         f"%%reflect --out 1x\n{SEA}": "no name of a variable",
+        f"%%reflect --out class\n{SEA}": "no name of a variable",
         f"%%reflect 'open\n{SEA}": "can't be read",
         f"%%reflect --critic nobody\n{SEA}": "nobody",
         "%reflect shwo x": "show",
