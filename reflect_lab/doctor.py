@@ -64,16 +64,13 @@ def _live_view() -> Diagnosis:
             part="live view", state="missing", found="the front end is not built", advice="run `make setup`"
         )
     if importlib.util.find_spec("jupyterlab") is None:
-        advice = "install it beside this with `pip install 'reflect-lab[lab]'`, or open the notebook in another one"
+        advice = "install JupyterLab 4.6 or newer beside this, or open the notebook in another environment's"
         return Diagnosis(part="live view", state="note", found="built; JupyterLab is not installed here", advice=advice)
     return Diagnosis(part="live view", state="ok", found="built, with JupyterLab")
 
 
 def _models(session: Session) -> Iterator[Diagnosis]:
-    try:
-        load_config(session.cwd, session.environ)
-    except WrongUse as error:
-        yield Diagnosis(part="configuration", state="missing", found=str(error), advice="mend or remove the file")
+    yield from _settings(session)
     why = embedded.why_missing()
     if why is None:
         yield Diagnosis(part="embedded model", state="ok", found=f"{embedded.MODEL_NAME} (--model local)")
@@ -86,6 +83,23 @@ def _models(session: Session) -> Iterator[Diagnosis]:
     else:
         advice = "set OPENAI_BASE_URL (and OPENAI_API_KEY), or name an endpoint in reflect-lab.toml"
         yield Diagnosis(part="endpoint", state="note", found="none in the environment", advice=advice)
+
+
+def _settings(session: Session) -> Iterator[Diagnosis]:
+    try:
+        config = load_config(session.cwd, session.environ)
+    except WrongUse as error:
+        yield Diagnosis(part="configuration", state="missing", found=str(error), advice="mend or remove the file")
+        return
+    if config.default_model:
+        yield Diagnosis(part="default model", state="ok", found=f"{config.default_model} (reflect-lab.toml)")
+    for name, endpoint in config.endpoints.items():
+        key = endpoint.api_key_env
+        is_set = key is None or bool(session.environ.get(key))
+        url = session.redactor.text(endpoint.base_url)
+        found = f"{url} (--model NAME@{name}); {f'{key} is set' if key and is_set else 'no key is set'}"
+        advice = None if is_set else f"set {key}"
+        yield Diagnosis(part=f"endpoint {name}", state="ok" if is_set else "missing", found=found, advice=advice)
 
 
 def _sandbox() -> Diagnosis:

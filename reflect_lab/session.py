@@ -160,9 +160,8 @@ class Session:
         return f"{self.folder(explicit)}" + (f", and as spans at {away}" if away else "")
 
     def shown(self, run: Run) -> Run:
-        """The run as it may be displayed: without any key that is known here, with what recordings have to say."""
-        said = [n for recording in self._recordings.values() for n in recording.notices if n not in run.notices]
-        return load_run(self.redactor.value(dump_run(replace(run, notices=(*run.notices, *said)))))
+        """The run as it may be displayed: without any key that is known here."""
+        return load_run(self.redactor.value(dump_run(run)))
 
     async def close(self) -> None:
         """Releases model clients, the embedded model's server and the trace files. What could not be kept is in

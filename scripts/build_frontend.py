@@ -56,7 +56,7 @@ def _install_node_modules() -> None:
     stamp = NODE_MODULES / ".installed-from.txt"
     wanted = _hash([SOURCE / "package-lock.json"])
     if _read(stamp) != wanted:
-        _npm("ci", "--silent")
+        _npm("ci", "--loglevel=error")
         stamp.write_text(wanted)
 
 

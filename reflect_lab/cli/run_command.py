@@ -15,6 +15,7 @@ from reflect_lab.cli.tell import tell
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.observer import Latest
 from reflect_lab.core.run import Run
+from reflect_lab.documents import tour
 from reflect_lab.options import add_run_options, run_options
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ EXIT_ACCEPTED, EXIT_ERROR, EXIT_WRONG_USE, EXIT_NOT_ACCEPTED = 0, 1, 2, 3
 
 
 def add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK.md", help="the task file; - reads standard input")
+    parser.add_argument("task", metavar="TASK.md", help="the task file; - reads standard input, tour plays the tour")
     parser.add_argument("--json", action="store_true", help="print the run document instead of a summary")
     add_run_options(parser)
 
@@ -35,6 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     from reflect_lab.documents.task_cell import parse_cell
 
     text, base = _read(arguments.task)
+    if arguments.task == tour.SCRIPT_NAME and not Path(arguments.task).exists():
+        arguments.model = arguments.model or f"scripted:{tour.SCRIPT_NAME}"
     cell = parse_cell(text, where=arguments.task)
     outcome = asyncio.run(_reflect(cell, arguments, base)).outcome
     assert outcome is not None
@@ -83,6 +86,8 @@ def _show(run: Run, arguments: argparse.Namespace, traces: str) -> None:
 
 def _read(name: str) -> tuple[str, Path]:
     path = Path(name)
+    if name == tour.SCRIPT_NAME and not path.exists():
+        return tour.tour_task(), Path.cwd()
     try:
         if name == "-":
             return _standard_input(), Path.cwd()

@@ -138,13 +138,15 @@ def locate(location: str | None, draft: Draft) -> Location | None:
 
 def share_of_checks(task: Task, evidence: Sequence[Evidence]) -> float | None:
     """The share of passed checks: 0 when a gate failed; over all non-gate checks that the task names, or over the
-    gates where there are no others; None where the task names no check."""
+    gates where there are no others; None where the task names no check, or none of them ran."""
     status = {e.source: e.status for e in evidence}
     named = [c for c in task.checks if not c.gate] or list(task.checks)
     if not named:
         return None
     if any(e.gate and e.status == "failed" for e in evidence):
         return 0.0
+    if all(status.get(c.name) in (None, "not_run", "error") for c in named):
+        return None
     return sum(status.get(c.name) == "passed" for c in named) / len(named)
 
 

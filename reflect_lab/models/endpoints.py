@@ -45,7 +45,7 @@ NO_MODEL = """\
 
   1. See a whole run now, without any model:
        %reflect tour                      (in a notebook)
-       reflect-lab run TASK.md --model scripted:FILE
+       reflect-lab run tour               (in a terminal)
 
   2. Use the small embedded model, which needs no key and no network once it is installed:
        reflect-lab model install          then: --model local

@@ -234,8 +234,7 @@ async def _once(
 
 def seconds_left(request: ChatRequest) -> float | None:
     """Seconds of the run's time that were left when the call began; None where the loop does not say."""
-    left: float | None = getattr(request, "seconds_left", None)
-    return left
+    return request.seconds_left
 
 
 def _name(error: BaseException) -> str:

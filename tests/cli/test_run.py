@@ -233,3 +233,10 @@ def test_what_a_server_says_in_its_error_can_not_move_the_terminals_cursor(tmp_p
     assert ended.code == 1
     assert "no[ESC][2J such [RLO]model" in ended.stderr
     assert not set("\x1b\u202e") & set(ended.stderr)
+
+
+def test_the_tour_runs_from_anywhere_without_a_file(tmp_path: Path) -> None:
+    ended = run("run", "tour", "--json", cwd=tmp_path, env=environment(tmp_path))
+    document = strict_json(ended.stdout)
+    assert isinstance(document, dict)
+    assert (ended.code, len(document["rounds"]), document["outcome"]["stop_reason"]) == (0, 2, "pass")

@@ -92,3 +92,19 @@ def test_doctor_reports_a_settings_file_that_cannot_be_used(tmp_path: Path) -> N
     assert isinstance(parts, list)
     (broken,) = [p for p in parts if p["part"] == "configuration"]
     assert broken["state"] == "missing" and "reflect-lab.toml" in broken["found"]
+
+
+def test_doctor_names_the_endpoints_of_the_settings_file(tmp_path: Path) -> None:
+    lines = [
+        'default_model = "m@work"',
+        "[endpoints.work]",
+        'base_url = "http://127.0.0.1:9/v1"',
+        'api_key_env = "WORK"',
+    ]
+    (tmp_path / "reflect-lab.toml").write_text("\n".join(lines))
+    told = run("doctor", "--json", cwd=tmp_path, env=environment(tmp_path))
+    parts = strict_json(told.stdout)
+    assert isinstance(parts, list)
+    found = {p["part"]: p for p in parts}
+    assert found["default model"]["found"].startswith("m@work")
+    assert found["endpoint work"]["state"] == "missing" and found["endpoint work"]["advice"] == "set WORK"

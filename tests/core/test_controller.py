@@ -187,3 +187,9 @@ def test_feedback_is_capped_with_checks_first_and_the_rest_withheld() -> None:
     feedback = run.rounds[0].feedback
     assert feedback and feedback.sent == ("tests/case:1", "tests/case:2", "b")
     assert feedback.withheld == ("m",)
+
+
+def test_checks_that_did_not_run_give_no_score() -> None:
+    run, _ = play([Turn("one", (report(status="not_run"),), (UNREADABLE,))], CHECKED_TASK, policy(revisions=0))
+    critique = run.rounds[0].critique
+    assert critique and critique.score is None and critique.score_kind is None

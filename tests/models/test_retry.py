@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_lab.core.chat import ChatReply, ChatRequest
+from reflect_lab.core.chat import ChatReply
 from reflect_lab.core.errors import ModelFailed
 from reflect_lab.models.retry import (
     AttemptFailed,
@@ -124,16 +123,11 @@ async def test_every_attempt_is_one_row_and_a_call_ends(
 
 
 async def test_the_runs_own_time_bounds_a_wait() -> None:
-    @dataclass(frozen=True, kw_only=True)
-    class TimedRequest(ChatRequest):
-        seconds_left: float
-
     async def attempt(progress: Progress) -> ChatReply:
         raise AttemptFailed(fault(after=6.0))
 
-    asked = request()
-    fields = {field.name: getattr(asked, field.name) for field in dataclasses.fields(asked)}
+    asked = dataclasses.replace(request(), seconds_left=5.0)
     waits = Waits()
     with pytest.raises(ModelFailed) as failed:
-        await perform(TimedRequest(**fields, seconds_left=5.0), Recording(), attempt, model="m", clock=waits.clock)
+        await perform(asked, Recording(), attempt, model="m", clock=waits.clock)
     assert (failed.value.kind, waits.slept) == ("rate_limited", [])
