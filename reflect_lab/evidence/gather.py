@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.evidence import Evidence, Status
 from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
@@ -103,7 +103,7 @@ class Checks:
                 source=spec.name,
                 kind=spec.kind,
                 rank=report.rank or check.rank,
-                status=report.status,
+                status=_status(report),
                 gate=spec.gate if report.gate is None else report.gate,
                 text=report.text,
                 findings=report.findings,
@@ -160,3 +160,9 @@ def _real(spec: CheckSpec, surroundings: Surroundings, kinds: Mapping[str, Facto
 def _known(check: Check | None) -> Check:
     assert check is not None
     return check
+
+
+def _status(report: Report) -> Status:
+    """A check that says `passed` beside a failed finding contradicts itself; it has not passed."""
+    has_failed = any(finding.status == "failed" for finding in report.findings)
+    return "failed" if report.status == "passed" and has_failed else report.status

@@ -122,7 +122,7 @@ async def test_a_fault_of_a_check_is_an_error_and_logged(caplog: pytest.LogCaptu
 
 @pytest.mark.parametrize("status", ["passed", "failed", "denied", "not_run"])
 async def test_a_scripted_check_reports_what_its_line_says(status: Status) -> None:
-    finding = Finding(id="quota", status="failed", message="too much")
+    finding = Finding(id="quota", status="passed" if status == "passed" else "failed", message="too much")
     spec = CheckSpec(name="quota", kind="custom", requirements=("R1",))
     script = Script(quota=[Line(status, "memory request exceeds the quota", (finding,), True)])
     (evidence,) = await gather(task(spec), "x", scripted=script)
@@ -130,6 +130,13 @@ async def test_a_scripted_check_reports_what_its_line_says(status: Status) -> No
     assert (evidence.text, evidence.findings) == ("memory request exceeds the quota", (finding,))
     assert evidence.is_authoritative and evidence.requirements == ("R1",)
     assert evidence.executions == (0 if status == "not_run" else 1)
+
+
+async def test_a_check_that_passes_beside_a_failed_finding_has_failed() -> None:
+    finding = Finding(id="quota", status="failed", message="too much")
+    script = Script(quota=[Line("passed", "all is well", (finding,))])
+    (evidence,) = await gather(task(CheckSpec(name="quota", kind="custom")), "x", scripted=script)
+    assert evidence.status == "failed"
 
 
 async def test_each_execution_of_a_scripted_check_takes_the_next_line() -> None:
