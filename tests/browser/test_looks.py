@@ -34,6 +34,11 @@ TOO_WIDE = """() => {
 }"""
 
 
+CONTRAST_IS_SEEN = """
+() => axe.run({ include: [['.rl-view']] }, { runOnly: ['color-contrast'] })
+  .then(found => found.passes.length + found.violations.length > 0)"""
+
+
 @pytest.fixture(scope="module")
 def gallery(lab: Lab) -> str:
     """A notebook with a run of every kind of end, as the kernel would have saved them."""
@@ -52,6 +57,7 @@ def serious(page: LabPage) -> list[Any]:
     page.page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
     # JupyterLab's body has no height of its own, so that axe takes everything in it for clipped away.
     page.page.evaluate("document.body.style.height = '100vh'")
+    page.page.wait_for_function(CONTRAST_IS_SEEN)  # the lab lays itself out anew in its own time
     found = page.page.evaluate("axe.run({include: [['.rl-view']]}, {resultTypes: ['violations', 'passes']})")
     assert "color-contrast" in {rule["id"] for rule in found["passes"]}, "contrast was looked at"
     return [
