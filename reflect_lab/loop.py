@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from reflect_lab.core.budget import Estimate, StepName, output_room, seconds_left, shortage
+from reflect_lab.core.budget import StepName, output_room, seconds_left, shortage
 from reflect_lab.core.chat import ChatClient, ChatReply, ChatRequest, Message
 from reflect_lab.core.controller import decide, has_critic, next_step
 from reflect_lab.core.critique import CriticReply
@@ -30,7 +30,7 @@ from reflect_lab.core.events import (
 )
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
-from reflect_lab.core.run import Draft, Run, RunError
+from reflect_lab.core.run import Draft, Estimate, Run, RunError
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.watch import CallHooks, CheckHooks, Watch

@@ -8,11 +8,10 @@ ledger settles it: known usage counts as it is, unknown usage keeps its reservat
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from reflect_lab.core.evidence import Evidence
-from reflect_lab.core.run import LedgerRow, Run, Shortage, Usage
+from reflect_lab.core.run import Estimate, LedgerRow, Run, Shortage, Usage
 
 Number = TypeVar("Number", int, float)
 StepName = Literal["draft", "critique", "repair", "revision"]
@@ -20,17 +19,9 @@ USEFUL_OUTPUT = 64
 """Output tokens without which a call is not started."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """Prompt sizes in tokens of the calls that a step needs; None where the step makes no such call."""
-
-    generator: int | None = None
-    critic: int | None = None
-
-    @property
-    def needed(self) -> int:
-        """Tokens that must be left for the step to start."""
-        return sum(size + USEFUL_OUTPUT for size in (self.generator, self.critic) if size is not None)
+def needed_tokens(estimate: Estimate) -> int:
+    """Tokens that must be left for a step to start."""
+    return sum(size + USEFUL_OUTPUT for size in (estimate.generator, estimate.critic) if size is not None)
 
 
 def spent_tokens(ledger: Iterable[LedgerRow]) -> int:
@@ -60,7 +51,7 @@ def shortage(run: Run, step: StepName, estimate: Estimate) -> Shortage | None:
         ("revisions", 1 if step == "revision" else 0, limits.revisions, len(run.rounds) - 1),
         ("model_calls", calls, limits.model_calls, run.usage.calls),
         ("critic_calls", int(needs_critic), limits.critic_calls, critic_calls),
-        ("total_tokens", estimate.needed, limits.total_tokens, spent_tokens(run.ledger)),
+        ("total_tokens", needed_tokens(estimate), limits.total_tokens, spent_tokens(run.ledger)),
         ("elapsed_s", 0.001, limits.elapsed_s, run.usage.seconds),
         ("tool_calls", tests, limits.tool_calls, tools),
     ]
@@ -78,7 +69,7 @@ def output_room(run: Run, estimate: Estimate) -> int | None:
     limit = run.policy.limits.total_tokens
     if limit is None:
         return None
-    return max(0, limit - spent_tokens(run.ledger) - estimate.needed) + USEFUL_OUTPUT
+    return max(0, limit - spent_tokens(run.ledger) - needed_tokens(estimate)) + USEFUL_OUTPUT
 
 
 def seconds_left(run: Run) -> float | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from reflect_lab.core import progress
-from reflect_lab.core.budget import Estimate, shortage
+from reflect_lab.core.budget import shortage
 from reflect_lab.core.drafts import same
 from reflect_lab.core.events import Decided
 from reflect_lab.core.feedback import feedback, ordered
-from reflect_lab.core.run import Decision, Feedback, Round, Run
+from reflect_lab.core.run import Decision, Estimate, Feedback, Round, Run
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 
 Quote = Callable[[WriteDraft], Estimate]

@@ -40,7 +40,7 @@ class CriticReply:
     requirements_checked: tuple[str, ...] = ()
     problem: str | None = None
     text: str = ""
-    protocol: Literal["schema", "json", "lines"] = "json"
+    protocol: Literal["schema", "json", "lines", "text"] = "json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,9 @@ class Critique:
     """What stands against one draft: issues of checks and of the critic, discarded ones, a score and its kind.
 
     `score` is in 0..1 or None for unknown; scores of two kinds are never compared. `problem` says why a critique is
-    not valid. `repairs` counts repair requests.
+    not valid. `repairs` counts repair requests. `critic_score` is the critic's own, also where it did not become the
+    score (a contradictory critique), so that a replay under another policy can judge anew. `text` is a critique in free
+    text.
     """
 
     validity: Validity
@@ -103,6 +105,8 @@ class Critique:
     problem: str | None = None
     protocol: str | None = None
     repairs: int = 0
+    critic_score: float | None = None
+    text: str | None = None
 
     @property
     def blocking(self) -> tuple[Issue, ...]:

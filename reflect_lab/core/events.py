@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.evidence import Evidence
-from reflect_lab.core.run import Decision, Draft, Feedback, LedgerRow, Notice, RunError, Shortage
+from reflect_lab.core.run import Decision, Draft, Estimate, Feedback, LedgerRow, Notice, RunError, Shortage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +19,7 @@ class DraftWritten:
 @dataclass(frozen=True, kw_only=True)
 class EvidenceGathered:
     evidence: tuple[Evidence, ...]
+    candidate: int = 0
     ledger: tuple[LedgerRow, ...] = ()
     notices: tuple[Notice, ...] = ()
 
@@ -41,6 +42,7 @@ class NotAfforded:
 class Decided:
     decision: Decision
     feedback: Feedback | None = None
+    quote: Estimate | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,8 @@ class Evidence:
     """What one source reported on one draft.
 
     `source` is the check's name. `text` is the report in words, capped. `executions` counts tool calls (a retry after
-    `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions.
+    `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions. `fix` is the
+    whole draft with this source's problems mended deterministically, where it can do that.
     """
 
     source: str
@@ -72,6 +73,7 @@ class Evidence:
     provenance: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     executions: int = 1
+    fix: str | None = None
 
     @property
     def is_authoritative(self) -> bool:

@@ -8,7 +8,10 @@ from typing import Literal
 
 from reflect_lab.core.task import content_sha256
 
-Section = Literal["task", "requirements", "facts", "draft", "evidence", "feedback"]
+Section = Literal[
+    "task", "requirements", "facts", "draft", "evidence", "feedback", "critique", "history", "peers", "lessons"
+]
+Select = Literal["pass", "best", "last", "vote", "rank"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +19,7 @@ class Limits:
     """The budget. None means that the dimension has no limit; `elapsed_s` is in seconds of active work.
 
     `rates` converts a currency into `currency`: `{"EUR": 1.08}` reads "1 EUR = 1.08 of the limit's currency".
+    `strict` reserves a hard bound before each call, not an estimate.
     """
 
     revisions: int = 2
@@ -27,11 +31,16 @@ class Limits:
     currency: str | None = None
     tool_calls: int | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
+    strict: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How a round is judged. Scores and gains are in 0..1."""
+    """How a round is judged. Scores and gains are in 0..1.
+
+    `width` drafts are written in each round and `select` chooses among them, and, where nothing passed, among the
+    rounds (see `selection`). `critique` says what a critic answers with: issues, or free text.
+    """
 
     min_gain: float = 0.05
     patience: int = 1
@@ -43,14 +52,22 @@ class Rules:
     coverage: Literal["reported", "required"] = "reported"
     draft_quotes: Literal["discard", "allow"] = "discard"
     signal: Literal["required", "optional"] = "required"
+    width: int = 1
+    select: Select = "pass"
+    critique: Literal["issues", "text"] = "issues"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Views:
-    """Which parts of the record each role sees, in the order in which they stand in its prompt."""
+    """Which parts of the record each role sees, in the order in which they stand in its prompt.
+
+    `draft_role` is the chat role that carries a draft to the generator: quoted in the user's message, or as the
+    assistant's own last answer.
+    """
 
     generator: tuple[Section, ...] = ("task", "requirements", "facts", "draft", "feedback")
     critic: tuple[Section, ...] = ("task", "requirements", "facts", "draft", "evidence")
+    draft_role: Literal["user", "assistant"] = "user"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,7 +96,8 @@ class Draft:
     """One version of the answer. `parent` is the index of the draft that it revises.
 
     `extraction` names the rule by which `text` was taken from the reply. `raw` is the reply where it differs from the
-    text; `reasoning` is kept apart and reaches no prompt. `refused` holds a refusal's words.
+    text; `reasoning` is kept apart and reaches no prompt. `refused` holds a refusal's words. `candidate` counts the
+    drafts of one round from 0. `patch_failed` says why a patch did not apply, where this rewrite took its place.
     """
 
     index: int
@@ -109,6 +110,8 @@ class Draft:
     reasoning: str | None = None
     refused: str | None = None
     ambiguous: str | None = None
+    candidate: int = 0
+    patch_failed: str | None = None
     diff: tuple[Hunk, ...] | None = None
     sha256: str = ""
 
@@ -148,20 +151,38 @@ class Shortage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Prompt sizes in tokens of the calls that a step needs; None where the step makes no such call."""
+
+    generator: int | None = None
+    critic: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A draft beside the chosen one of its round; `evidence` is None where the choice needed none."""
+
+    draft: Draft
+    evidence: tuple[Evidence, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Round:
     """A draft, its evidence, its critique and the decision. None means "not there yet"; `()` means "none found".
 
-    `others` has room for candidates beside the chosen draft. `shortage` says why a critic was not asked.
+    `others` are the candidates beside the chosen draft. `shortage` says why a critic (or a further candidate) was not
+    asked for. `quote` are the prompt sizes by which the decision judged what a revision would take.
     """
 
     index: int
     draft: Draft
     evidence: tuple[Evidence, ...] | None = None
     critique: Critique | None = None
-    others: tuple[Draft, ...] = ()
+    others: tuple[Candidate, ...] = ()
     feedback: Feedback | None = None
     decision: Decision | None = None
     shortage: Shortage | None = None
+    quote: Estimate | None = None
     usage: Usage = Usage()
 
 
@@ -233,6 +254,8 @@ class Run:
 
     `not_recorded` holds JSON pointers of parts that a source never had. `salt` makes prompt delimiters unpredictable
     to the author of quoted text and stable for replay. `started_at` is UTC in ISO 8601, given from outside the core.
+    `parent_run` started this one; where `forked_at` is a number, the rounds up to it are the parent's and were paid for
+    there. `lessons` come from earlier trials on the task.
     """
 
     run_id: str
@@ -252,6 +275,8 @@ class Run:
     name: str | None = None
     preset: str | None = None
     parent_run: str | None = None
+    forked_at: int | None = None
+    lessons: tuple[str, ...] = ()
     started_at: str | None = None
     salt: str = ""
     schema: str = SCHEMA

@@ -10,18 +10,24 @@ from reflect_lab.core.run import Feedback, Outcome
 
 @dataclass(frozen=True, kw_only=True)
 class WriteDraft:
-    """Write draft `index`; with `feedback` it revises the draft before it. `issues` are the sent ones, in order."""
+    """Write draft `index`; with `feedback` it revises the draft before it. `issues` are the sent ones, in order.
+
+    `candidate` counts the drafts of one round from 0. `fixed` is a check's own mended draft: no model is called.
+    """
 
     index: int
+    candidate: int = 0
     feedback: Feedback | None = None
     issues: tuple[Issue, ...] = ()
+    fixed: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class GatherEvidence:
-    """Run every check of the task on the current draft."""
+    """Run every check of the task on a draft of the current round."""
 
     index: int
+    candidate: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

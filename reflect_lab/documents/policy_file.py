@@ -155,6 +155,12 @@ def _number(value: object, where: str) -> float:
     return number
 
 
+def _flag(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise WrongUse(f"{where} must be true or false, not {shown(value)}")
+    return value
+
+
 def _share(value: object, where: str) -> float:
     number = _number(value, where)
     if not 0 <= number <= 1:
@@ -230,6 +236,7 @@ _LIMITS: Mapping[str, Reader] = {
     "currency": _currency,
     "tool_calls": _count(0, optional=True),
     "rates": _rates,
+    "strict": _flag,
 }
 
 
@@ -240,14 +247,16 @@ def _revision(value: object, where: str) -> str:
     return chosen
 
 
+_CHOICES = ("critic", "coverage", "draft_quotes", "signal", "select", "critique")
 _RULES: Mapping[str, Reader] = {
     "min_gain": _share,
     "patience": _count(1),
     "repeat_limit": _count(1),
     "pass_score": _share,
     "max_issues": _count(1),
-    **{key: _one_of(get_args(_RULE_TYPES[key])) for key in ("critic", "coverage", "draft_quotes", "signal")},
+    **{key: _one_of(get_args(_RULE_TYPES[key])) for key in _CHOICES},
     "revision": _revision,
+    "width": _count(1),
 }
 _TOP: Mapping[str, Reader | None] = {
     "profile": _text,

@@ -108,7 +108,7 @@ def _doubled_draft(document: Document) -> str | None:
 def _raw_replies(document: Document) -> str | None:
     holders: list[tuple[Document, str]] = [(row, "text") for row in document["ledger"]]
     for round_ in document["rounds"]:
-        for draft in (round_["draft"], *round_["others"]):
+        for draft in (round_["draft"], *(one["draft"] for one in round_["others"])):
             holders += [(draft, "raw"), (draft, "reasoning")]
     found = [(holder, key) for holder, key in holders if holder[key] is not None]
     for holder, key in found:

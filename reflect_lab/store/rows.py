@@ -64,7 +64,8 @@ def add_run(rows: Rows, stored: StoredRun) -> None:
     for one in run.rounds:
         key = {"run_id": run.run_id, "round": one.index}
         rows.add("rounds", [{**key, **_round(run, one)}])
-        rows.add("drafts", [{**key, **_draft(rows, run, draft)} for draft in (one.draft, *one.others)])
+        drafts = (one.draft, *(other.draft for other in one.others))
+        rows.add("drafts", [{**key, **_draft(rows, run, draft)} for draft in drafts])
         rows.add("evidence", [{**key, **_evidence(rows, piece)} for piece in one.evidence or ()])
         if one.critique is not None:
             sent = set(one.feedback.sent) if one.feedback else set()

@@ -5,9 +5,13 @@
  *
  * `not_recorded` holds JSON pointers of parts that a source never had. `salt` makes prompt delimiters unpredictable
  * to the author of quoted text and stable for replay. `started_at` is UTC in ISO 8601, given from outside the core.
+ * `parent_run` started this one; where `forked_at` is a number, the rounds up to it are the parent's and were paid for
+ * there. `lessons` come from earlier trials on the task.
  */
 export interface Run {
+  forked_at: number | null;
   ledger: LedgerRow[];
+  lessons: string[];
   models: {
     [k: string]: ModelUse;
   };
@@ -139,6 +143,7 @@ export interface Policy {
  * The budget. None means that the dimension has no limit; `elapsed_s` is in seconds of active work.
  *
  * `rates` converts a currency into `currency`: `{"EUR": 1.08}` reads "1 EUR = 1.08 of the limit's currency".
+ * `strict` reserves a hard bound before each call, not an estimate.
  */
 export interface Limits {
   cost: number | null;
@@ -150,15 +155,20 @@ export interface Limits {
     [k: string]: number;
   };
   revisions: number;
+  strict: boolean;
   tool_calls: number | null;
   total_tokens: number | null;
 }
 /**
  * How a round is judged. Scores and gains are in 0..1.
+ *
+ * `width` drafts are written in each round and `select` chooses among them, and, where nothing passed, among the
+ * rounds (see `selection`). `critique` says what a critic answers with: issues, or free text.
  */
 export interface Rules {
   coverage: "reported" | "required";
   critic: "always" | "when_gates_pass" | "never";
+  critique: "issues" | "text";
   draft_quotes: "discard" | "allow";
   max_issues: number;
   min_gain: number;
@@ -166,14 +176,24 @@ export interface Rules {
   patience: number;
   repeat_limit: number;
   revision: "auto" | "patch" | "rewrite";
+  select: "pass" | "best" | "last" | "vote" | "rank";
   signal: "required" | "optional";
+  width: number;
 }
 /**
  * Which parts of the record each role sees, in the order in which they stand in its prompt.
+ *
+ * `draft_role` is the chat role that carries a draft to the generator: quoted in the user's message, or as the
+ * assistant's own last answer.
  */
 export interface Views {
-  critic: ("task" | "requirements" | "facts" | "draft" | "evidence" | "feedback")[];
-  generator: ("task" | "requirements" | "facts" | "draft" | "evidence" | "feedback")[];
+  critic: (
+    "task" | "requirements" | "facts" | "draft" | "evidence" | "feedback" | "critique" | "history" | "peers" | "lessons"
+  )[];
+  draft_role: "user" | "assistant";
+  generator: (
+    "task" | "requirements" | "facts" | "draft" | "evidence" | "feedback" | "critique" | "history" | "peers" | "lessons"
+  )[];
 }
 /**
  * A role's prompt by name and content hash; `rubric` are its task-list items.
@@ -195,7 +215,8 @@ export interface Review {
 /**
  * A draft, its evidence, its critique and the decision. None means "not there yet"; `()` means "none found".
  *
- * `others` has room for candidates beside the chosen draft. `shortage` says why a critic was not asked.
+ * `others` are the candidates beside the chosen draft. `shortage` says why a critic (or a further candidate) was not
+ * asked for. `quote` are the prompt sizes by which the decision judged what a revision would take.
  */
 export interface Round {
   critique: Critique | null;
@@ -204,7 +225,8 @@ export interface Round {
   evidence: Evidence[] | null;
   feedback: Feedback | null;
   index: number;
-  others: Draft[];
+  others: Candidate[];
+  quote: Estimate | null;
   shortage: Shortage | null;
   usage: Usage;
 }
@@ -212,9 +234,12 @@ export interface Round {
  * What stands against one draft: issues of checks and of the critic, discarded ones, a score and its kind.
  *
  * `score` is in 0..1 or None for unknown; scores of two kinds are never compared. `problem` says why a critique is
- * not valid. `repairs` counts repair requests.
+ * not valid. `repairs` counts repair requests. `critic_score` is the critic's own, also where it did not become the
+ * score (a contradictory critique), so that a replay under another policy can judge anew. `text` is a critique in free
+ * text.
  */
 export interface Critique {
+  critic_score: number | null;
   discarded: Discarded[];
   issues: Issue[];
   problem: string | null;
@@ -223,6 +248,7 @@ export interface Critique {
   requirements_checked: string[];
   score: number | null;
   score_kind: ("critic" | "checks") | null;
+  text: string | null;
   validity: "ok" | "refused" | "truncated" | "invalid" | "contradictory" | "not_asked";
 }
 /**
@@ -288,15 +314,18 @@ export interface Decision {
  * One version of the answer. `parent` is the index of the draft that it revises.
  *
  * `extraction` names the rule by which `text` was taken from the reply. `raw` is the reply where it differs from the
- * text; `reasoning` is kept apart and reaches no prompt. `refused` holds a refusal's words.
+ * text; `reasoning` is kept apart and reaches no prompt. `refused` holds a refusal's words. `candidate` counts the
+ * drafts of one round from 0. `patch_failed` says why a patch did not apply, where this rewrite took its place.
  */
 export interface Draft {
   ambiguous: string | null;
+  candidate: number;
   diff: Hunk[] | null;
   extraction: string;
   index: number;
   mode: "first" | "patch" | "rewrite" | "fixed" | "edited";
   parent: number | null;
+  patch_failed: string | null;
   raw: string | null;
   reasoning: string | null;
   refused: string | null;
@@ -321,11 +350,13 @@ export interface Hunk {
  * What one source reported on one draft.
  *
  * `source` is the check's name. `text` is the report in words, capped. `executions` counts tool calls (a retry after
- * `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions.
+ * `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions. `fix` is the
+ * whole draft with this source's problems mended deterministically, where it can do that.
  */
 export interface Evidence {
   executions: number;
   findings: Finding[];
+  fix: string | null;
   gate: boolean;
   kind: string;
   provenance: {
@@ -374,6 +405,20 @@ export interface Feedback {
   mode: "patch" | "rewrite";
   sent: string[];
   withheld: string[];
+}
+/**
+ * A draft beside the chosen one of its round; `evidence` is None where the choice needed none.
+ */
+export interface Candidate {
+  draft: Draft;
+  evidence: Evidence[] | null;
+}
+/**
+ * Prompt sizes in tokens of the calls that a step needs; None where the step makes no such call.
+ */
+export interface Estimate {
+  critic: number | null;
+  generator: number | null;
 }
 /**
  * A step that can't be afforded: `needed` and `left` are in the unit of `dimension`.
