@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.policy import Limits, Policy, Rules
+from reflect_lab.core.policy import Policy
+from reflect_lab.documents.policy_keys import BY_NAME, READERS, SECTIONS, Alias, Key, is_key, names_in
+from reflect_lab.documents.policy_values import mapping
 from reflect_lab.documents.strict_yaml import read_mapping
-from reflect_lab.documents.suggest import did_you_mean, shown
-
-Reader = Callable[[object, str], Any]
-"""Checks one value; its second argument says where the value stands. Raises WrongUse."""
-
-Section = TypeVar("Section", Limits, Rules)
+from reflect_lab.documents.suggest import did_you_mean, nearest, shown
 
 OUTER_KEY = "reflection_policy"
+_SLIP = 0.8
+"""From this similarity on, a word is a slip of a name in its own section, not a name of another section."""
 
 
 def load_policy(source: str | Mapping[str, object], where: str = "policy", *, base: Policy | None = None) -> Policy:
@@ -31,15 +29,31 @@ def load_policy(source: str | Mapping[str, object], where: str = "policy", *, ba
     """
     content = _read_text(source, where) if isinstance(source, str) else dict(source)
     if list(content) == [OUTER_KEY]:
-        content = _mapping(content[OUTER_KEY], f"{where}: {OUTER_KEY}")
-    _refuse_unknown(content, _TOP, where, "")
+        content = mapping(content[OUTER_KEY], f"{where}: {OUTER_KEY}")
     policy = base or Policy()
-    if "limits" in content:
-        policy = replace(policy, limits=_section(policy.limits, content["limits"], _LIMITS, where, "limits"))
-    if "rules" in content:
-        policy = replace(policy, rules=_section(policy.rules, content["rules"], _RULES, where, "rules"))
-    values = {key: read(content[key], f"{where}: {key}") for key, read in _TOP.items() if key in content and read}
-    return replace(policy, **values)
+    found = _read_all(content, where)
+    parts: dict[str, Any] = {key.name: value for key, value in found.items() if not key.section}
+    for section in SECTIONS:
+        given = {key.name: value for key, value in found.items() if key.section == section}
+        parts[section] = replace(getattr(policy, section), **given)
+    return replace(policy, **parts)
+
+
+def policy_mapping(policy: Policy) -> dict[str, Any]:
+    """A policy in the shape of its file, every key written out under its own name; `load_policy` reads it back."""
+    content = asdict(policy)
+    del content["sha256"]
+    content["views"] = {name: list(v) if isinstance(v, tuple) else v for name, v in content["views"].items()}
+    content["limits"]["rates"] = dict(policy.limits.rates)
+    return content
+
+
+def dump_policy(policy: Policy) -> str:
+    """A policy as the text of its file (YAML). Loaded again it is the same policy with the same sha256."""
+    import yaml
+
+    text: str = yaml.safe_dump(policy_mapping(policy), sort_keys=False, allow_unicode=True)
+    return text
 
 
 def apply_overrides(
@@ -67,8 +81,7 @@ def apply_overrides(
 
 def checked_policy(policy: Policy, where: str = "policy") -> Policy:
     """A policy that was made in Python, held to the same rules as a file. Raises WrongUse."""
-    content = asdict(policy)
-    return load_policy({key: content[key] for key in _TOP}, where, base=policy)
+    return load_policy(policy_mapping(policy), where, base=policy)
 
 
 def policy_names() -> tuple[str, ...]:
@@ -111,157 +124,56 @@ def _read_text(text: str, where: str) -> dict[str, object]:
     return {key: entry.value for key, entry in entries.items()}
 
 
-def _section(base: Section, values: object, readers: Mapping[str, Reader], where: str, name: str) -> Section:
-    given = {} if values is None else _mapping(values, f"{where}: {name}")
-    _refuse_unknown(given, readers, where, f" in {name}")
-    read = {key: readers[key](value, f"{where}: {name}.{key}") for key, value in given.items()}
-    return replace(base, **read)
+def _read_all(content: Mapping[str, object], where: str) -> dict[Key, object]:
+    """Every value that a file gives, under the policy's own keys. Each key is said once, by whatever name."""
+    found: dict[Key, object] = {}
+    said: dict[Key, Alias | Key] = {}
+    for key, value in _entries(content, where):
+        alias = BY_NAME.get(key)
+        target = alias.of if alias else key
+        before = said.get(target)
+        if before is not None and not _are_parts(alias, before):
+            raise WrongUse(f"{where}: {_name(before)} and {key} are names of the same key; keep one of them")
+        said[target] = alias or key
+        read = alias.read if alias else READERS[key.section][key.name]
+        found[target] = read(value, f"{where}: {key}")
+    for name in said.values():
+        if isinstance(name, Alias) and found[name.of] is not None:
+            _imply(name, found, where)
+    return found
 
 
-def _mapping(value: object, where: str) -> dict[str, object]:
-    if not isinstance(value, Mapping):
-        raise WrongUse(f"{where} must hold `key: value` lines, not {shown(value)}")
-    return dict(value)
+def _entries(content: Mapping[str, object], where: str) -> Iterator[tuple[Key, object]]:
+    for name, value in content.items():
+        if name in SECTIONS:
+            given = {} if value is None else mapping(value, f"{where}: {name}")
+            yield from ((_known(Key(name, word), where), inner) for word, inner in given.items())
+        else:
+            yield _known(Key("", name), where), value
 
 
-def _refuse_unknown(given: Mapping[str, object], known: Mapping[str, object], where: str, section: str) -> None:
-    for key in given:
-        if key not in known:
-            raise WrongUse(f"{where}: unknown key {shown(key)}{section}; {did_you_mean(str(key), known)}")
+def _known(key: Key, where: str) -> Key:
+    """The key, if there is such a one. Raises WrongUse with the nearest name, else the section where it belongs."""
+    if is_key(key):
+        return key
+    word, options = str(key.name), names_in(key.section)
+    elsewhere = [section for section in READERS if is_key(Key(section, key.name))]
+    hint = did_you_mean(word, options)
+    if elsewhere and nearest(word, options, cutoff=_SLIP) is None:
+        hint = f"it stands under {elsewhere[0]}" if elsewhere[0] else "it stands at the top level"
+    place = f" in {key.section}" if key.section else ""
+    raise WrongUse(f"{where}: unknown key {shown(key.name)}{place}; {hint}")
 
 
-def _count(least: int, *, optional: bool = False) -> Reader:
-    def read(value: object, where: str) -> int | None:
-        if value is None and optional:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise WrongUse(f"{where} must be a whole number, not {shown(value)}")
-        if value < least:
-            raise WrongUse(f"{where} must be at least {least}, not {shown(value)}")
-        return value
-
-    return read
+def _are_parts(alias: Alias | None, before: Alias | Key) -> bool:
+    return alias is not None and alias.part and isinstance(before, Alias) and before.part
 
 
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongUse(f"{where} must be a number, not {shown(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise WrongUse(f"{where} is too large") from None
-    if not math.isfinite(number):
-        raise WrongUse(f"{where} must be a finite number, not {value}")
-    return number
+def _name(said: Alias | Key) -> str:
+    return str(said.key if isinstance(said, Alias) else said)
 
 
-def _flag(value: object, where: str) -> bool:
-    if not isinstance(value, bool):
-        raise WrongUse(f"{where} must be true or false, not {shown(value)}")
-    return value
-
-
-def _share(value: object, where: str) -> float:
-    number = _number(value, where)
-    if not 0 <= number <= 1:
-        raise WrongUse(f"{where} must be in 0..1, not {shown(value)}")
-    return number
-
-
-def _seconds(value: object, where: str) -> float | None:
-    if value is None:
-        return None
-    number = _number(value, where)
-    if number < 0:
-        raise WrongUse(f"{where} must be at least 0 seconds, not {shown(value)}")
-    return number
-
-
-def _cost(value: object, where: str) -> None:
-    if value is not None:
-        raise WrongUse(f"{where}: a cost limit is not enforced yet, so a run with one is not started; leave it out")
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise WrongUse(f"{where} must be text, not {shown(value)}")
-    return value.strip()
-
-
-def _currency(value: object, where: str) -> str | None:
-    if value is None:
-        return None
-    code = _text(value, where)
-    if len(code) != 3 or not (code.isascii() and code.isalpha() and code.isupper()):
-        raise WrongUse(f"{where} must be a currency code such as USD, not {shown(value)}")
-    return code
-
-
-def _rates(value: object, where: str) -> dict[str, float]:
-    rates: dict[str, float] = {}
-    for code, rate in _mapping(value, where).items():
-        currency = _currency(code, f"{where}: a key")
-        number = _number(rate, f"{where}.{code}")
-        if number <= 0:
-            raise WrongUse(f"{where}.{code} must be above 0, not {shown(rate)}")
-        rates[cast(str, currency)] = number
-    return rates
-
-
-def _one_of(options: tuple[str, ...]) -> Reader:
-    def read(value: object, where: str) -> str:
-        # YAML 1.1 reads a bare `off` as false; no option here is called so, and the message shows what was read.
-        if not isinstance(value, str) or value not in options:
-            raise WrongUse(f"{where} is {shown(value)}; {did_you_mean(str(value), options)}")
-        return value
-
-    return read
-
-
-def _exhaustion(value: object, where: str) -> str:
-    if isinstance(value, str) and value.startswith("model:"):
-        raise WrongUse(f"{where}: handing over to another model is not supported yet; known are review, stop")
-    return cast(str, _one_of(("review", "stop"))(value, where))
-
-
-_RULE_TYPES = get_type_hints(Rules)
-
-_LIMITS: Mapping[str, Reader] = {
-    "revisions": _count(0),
-    "model_calls": _count(0, optional=True),
-    "critic_calls": _count(0, optional=True),
-    "total_tokens": _count(0, optional=True),
-    "elapsed_s": _seconds,
-    "cost": _cost,
-    "currency": _currency,
-    "tool_calls": _count(0, optional=True),
-    "rates": _rates,
-    "strict": _flag,
-}
-
-
-def _revision(value: object, where: str) -> str:
-    chosen: str = _one_of(get_args(_RULE_TYPES["revision"]))(value, where)
-    if chosen == "patch":
-        raise WrongUse(f"{where}: revisions by patch are not built yet; write rewrite or auto")
-    return chosen
-
-
-_CHOICES = ("critic", "coverage", "draft_quotes", "signal", "select", "critique")
-_RULES: Mapping[str, Reader] = {
-    "min_gain": _share,
-    "patience": _count(1),
-    "repeat_limit": _count(1),
-    "pass_score": _share,
-    "max_issues": _count(1),
-    **{key: _one_of(get_args(_RULE_TYPES[key])) for key in _CHOICES},
-    "revision": _revision,
-    "width": _count(1),
-}
-_TOP: Mapping[str, Reader | None] = {
-    "profile": _text,
-    "limits": None,
-    "rules": None,
-    "on_exhaustion": _exhaustion,
-    "on_denied": _one_of(("stop",)),
-}
+def _imply(alias: Alias, found: dict[Key, object], where: str) -> None:
+    for key, value in alias.implied.items():
+        if found.setdefault(key, value) != value:
+            raise WrongUse(f"{where}: {alias.key} means {key}: {value}, but {key} is {found[key]}; keep one of them")

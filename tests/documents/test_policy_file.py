@@ -9,16 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.policy import Limits, Policy, Rules
+from reflect_lab.core.policy import Limits, Policy, Rules, Views
 from reflect_lab.documents.policy_file import apply_overrides, load_policy, named_policy, policy_names, read_policy
 
 FULL = """\
 reflection_policy:
   profile: careful
   limits: {revisions: 0, model_calls: 3, critic_calls: null, total_tokens: 0, elapsed_s: 2.5, tool_calls: 9,
-           currency: USD, rates: {EUR: 2}}
+           currency: USD, rates: {EUR: 2}, strict: true}
   rules: {min_gain: 0, patience: 2, repeat_limit: 3, pass_score: 1, max_issues: 1, revision: rewrite, critic: always,
-          coverage: required, draft_quotes: allow, signal: optional}
+          coverage: required, draft_quotes: allow, signal: optional, width: 3, select: vote, critique: text}
+  views: {generator: [task, feedback, draft], critic: [draft, task], draft_role: assistant}
   on_exhaustion: stop
   on_denied: stop
 """
@@ -36,12 +37,14 @@ def test_every_key_of_the_documentation_is_read() -> None:
     assert load_policy(FULL) == Policy(
         profile="careful",
         limits=Limits(
-            revisions=0, model_calls=3, total_tokens=0, elapsed_s=2.5, tool_calls=9, currency="USD", rates={"EUR": 2.0}
+            revisions=0, model_calls=3, total_tokens=0, elapsed_s=2.5, tool_calls=9, currency="USD", rates={"EUR": 2.0},
+            strict=True,
         ),
         rules=Rules(
             min_gain=0.0, patience=2, repeat_limit=3, pass_score=1.0, max_issues=1, revision="rewrite", critic="always",
-            coverage="required", draft_quotes="allow", signal="optional",
+            coverage="required", draft_quotes="allow", signal="optional", width=3, select="vote", critique="text",
         ),
+        views=Views(generator=("task", "feedback", "draft"), critic=("draft", "task"), draft_role="assistant"),
         on_exhaustion="stop",
     )  # fmt: skip
 
@@ -71,6 +74,24 @@ def test_an_unknown_policy_name_gets_the_nearest_one() -> None:
         ("rules: {max_isues: 1}", "p.yaml: unknown key 'max_isues' in rules; did you mean 'max_issues'?"),
         ("limits: {revision: 1}", "p.yaml: unknown key 'revision' in limits; did you mean 'revisions'?"),
         ("limit: {}", "p.yaml: unknown key 'limit'; did you mean 'limits'?"),
+        ("rules: {revisions: 1}", "p.yaml: unknown key 'revisions' in rules; did you mean 'revision'?"),
+        ("limits: {patience: 1}", "p.yaml: unknown key 'patience' in limits; it stands under rules"),
+        ("limits: {on_exhaustion: stop}", "p.yaml: unknown key 'on_exhaustion' in limits; it stands at the top level"),
+        ("actor_attempts: 2", "p.yaml: unknown key 'actor_attempts'; it stands under limits"),
+        ("limits: {actor_atempts: 3}", "p.yaml: unknown key 'actor_atempts' in limits; did you mean 'actor_attempts'?"),
+        ("on_authorisation_failure: stop", "p.yaml: unknown key 'on_authorisation_failure'; did you mean 'on_auth"),
+        ("view: {}", "p.yaml: unknown key 'view'; did you mean 'views'?"),
+        ("views: {critics: [task]}", "p.yaml: unknown key 'critics' in views; did you mean 'critic'?"),
+        ("views: {critic: task}", "p.yaml: views.critic must be a list of sections, not 'task'; known are task, req"),
+        ("views: {critic: []}", "p.yaml: views.critic is empty: this role would see nothing"),
+        ("views: {critic: [task, drafts]}", "p.yaml: views.critic: there is no section 'drafts'; did you mean 'draft"),
+        ("views: {critic: [1]}", "p.yaml: views.critic: there is no section 1; known are task, requirements"),
+        ("views: {generator: [task, draft, task]}", "p.yaml: views.generator: 'task' stands there twice"),
+        ("views: {draft_role: system}", "p.yaml: views.draft_role is 'system'; known are user, assistant"),
+        ("limits: {strict: 1}", "p.yaml: limits.strict must be true or false, not 1"),
+        ("rules: {width: 0}", "p.yaml: rules.width must be at least 1, not 0"),
+        ("rules: {select: bets}", "p.yaml: rules.select is 'bets'; did you mean 'best'?"),
+        ("rules: {critique: texts}", "p.yaml: rules.critique is 'texts'; did you mean 'text'?"),
         ("limits: {revisions: true}", "p.yaml: limits.revisions must be a whole number, not True"),
         ("limits: {revisions: 1.0}", "p.yaml: limits.revisions must be a whole number, not 1.0"),
         ("limits: {revisions: '2'}", "p.yaml: limits.revisions must be a whole number, not '2'"),
