@@ -1,47 +1,27 @@
 """Grounds: which of a critic's issues code can verify, and on what (DESIGN 4.2).
 
-An issue is kept only if it names an existing requirement, or if its evidence shares with a source a run of words:
-three or more with at least one content word, or the whole of a shorter source. Sources are the task's text, each
-requirement, each fact and each finding of a check; the draft itself only where the policy allows.
+An issue is kept on the first of these grounds that it has:
+`requirement`, it names an existing one, or quotes one; `task`, `fact`, `evidence`, it quotes that source; `absent`, it
+points at a value or a name that stands in the draft and in no source; `draft`, it quotes the draft, where the policy
+allows that. To quote is to share a run of words: three or more with at least one content word, or the whole of a
+shorter source. Sources are the task's text, each requirement, each fact and each finding of a check. A suggestion never
+counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass
 
-from reflect_lab.core.critique import Ground, GroundKind, RaisedIssue
-from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.absent import Absences
+from reflect_lab.core.critique import Ground, RaisedIssue
+from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Draft
+from reflect_lab.core.runs_of_words import MAX_READ, Quote, Runs, Source, longest_quote
 from reflect_lab.core.task import Task, text_sha256
-from reflect_lab.core.words import Word, is_content, words
-
-QUOTE_WORDS = 3
-"""Words that a quote must share with a source that is at least as long."""
-MAX_READ = 200_000
-"""Characters of a quote or a source that are compared, from its start."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """A text that may be quoted. `offset` is where it starts in the named source's own text."""
-
-    kind: GroundKind
-    name: str
-    text: str
-    offset: int = 0
-
-
-@dataclass(frozen=True)
-class Quote:
-    """A shared run of words: where it stands in the source's own text, and the words."""
-
-    source: Source
-    start: int
-    end: int
-    words: tuple[str, ...]
+from reflect_lab.core.values import KnownValues, find_values
+from reflect_lab.core.words import words
 
 
 @dataclass(frozen=True)
@@ -64,6 +44,10 @@ class Sources:
         self._others += [Runs(source) for piece in evidence for source in finding_sources(piece)]
         self._draft = Runs(Source("draft", "draft", draft.text))
         self._draft_counts = policy.rules.draft_quotes == "allow"
+        said = [task.text, *(r.text for r in task.requirements), *(f.text for f in task.facts)]
+        said += [text for piece in evidence for text in said_by(piece)]
+        read = [text[:MAX_READ] for text in said]
+        self._absences = Absences(draft.text[:MAX_READ], read, is_prose=task.language is None)
 
     def ground(self, issue: RaisedIssue) -> Grounded | str:
         """The ground of an issue, or the reason why it has none."""
@@ -74,23 +58,34 @@ class Sources:
             ground = Ground(kind="requirement", source=str(issue.requirement), start=span[0], end=span[1])
             return Grounded(ground, str(issue.requirement), issue.requirement)
         quote = longest_quote(quoted, self._requirements) or longest_quote(quoted, self._others)
-        if quote is None and longest_quote(quoted, [self._draft]):
-            if not self._draft_counts:
-                return "it quotes only the draft, no source outside it"
-            quote = longest_quote(quoted, [self._draft])
+        if quote is not None:
+            return _on_quote(quote)
+        location = None if issue.location is None else issue.location[:MAX_READ]
+        absent = self._absences.pointed_at(issue.evidence[:MAX_READ], location)
+        if absent is not None:
+            ground = Ground(kind="absent", source="draft", start=absent.start, end=absent.end)
+            return Grounded(ground, absent.text, None)
+        quote = longest_quote(quoted, [self._draft])
         if quote is None:
             return self._why_not(issue)
-        ground = Ground(kind=quote.source.kind, source=quote.source.name, start=quote.start, end=quote.end)
-        if quote.source.kind == "requirement":
-            return Grounded(ground, quote.source.name, quote.source.name)
-        return Grounded(ground, span_key(quote), None)
+        return _on_quote(quote) if self._draft_counts else "it quotes only the draft, no source outside it"
 
     def _why_not(self, issue: RaisedIssue) -> str:
         if issue.requirement:
             return f"there is no requirement {issue.requirement!r}, and its evidence quotes no source"
         if not issue.evidence.strip():
             return "it gives no evidence and names no requirement"
-        return "its evidence quotes neither the task, a requirement, a fact nor a finding of a check"
+        return (
+            "its evidence quotes neither the task, a requirement, a fact nor a finding of a check, "
+            "and points at no value that the draft alone holds"
+        )
+
+
+def _on_quote(quote: Quote) -> Grounded:
+    ground = Ground(kind=quote.source.kind, source=quote.source.name, start=quote.start, end=quote.end)
+    if quote.source.kind == "requirement":
+        return Grounded(ground, quote.source.name, quote.source.name)
+    return Grounded(ground, span_key(quote), None)
 
 
 def finding_sources(evidence: Evidence) -> Iterator[Source]:
@@ -109,97 +104,25 @@ def finding_sources(evidence: Evidence) -> Iterator[Source]:
             yield Source("evidence", name, finding.message, at)
 
 
-class Runs:
-    """All runs of words of a source, as a suffix automaton: the longest one that a quote shares is found in one walk
-    over the quote, however often words repeat (a model that repeats itself would take minutes otherwise).
-
-    Blumer et al., "The smallest automaton recognizing the subwords of a text" (1985).
-    """
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-
-    @cached_property
-    def words(self) -> tuple[Word, ...]:
-        return words(self.source.text[:MAX_READ])
-
-    @cached_property
-    def _states(self) -> list[_State]:
-        states = [_State(length=0, end=0)]
-        last = 0
-        for end, word in enumerate(self.words, 1):
-            last = _extend(states, last, word.text, end)
-        return states
-
-    def longest(self, quoted: Sequence[Word]) -> tuple[int, int] | None:
-        """The longest shared run that counts as a quote, as a range of the source's words; the first of equals."""
-        least = min(QUOTE_WORDS, len(self.words))
-        if not least:
-            return None
-        states = self._states
-        at, length, content = 0, 0, -1
-        best: tuple[int, int] | None = None
-        for place, word in enumerate(quoted):
-            while at and word.text not in states[at].after:
-                at = states[at].shorter
-                length = states[at].length
-            if word.text in states[at].after:
-                at, length = states[at].after[word.text], length + 1
-            if is_content(word.text):
-                content = place
-            is_longer = best is None or length > best[1] - best[0]
-            if length >= least and is_longer and content > place - length:
-                best = (states[at].end - length, states[at].end)
-        return best
+def said_by(evidence: Evidence) -> Iterator[str]:
+    """What the findings of one piece of evidence say, without the values that they copied from the draft: a finding
+    that calls `INV-55821` invented does not make it known."""
+    if not evidence.findings:
+        yield evidence.text
+    for finding in evidence.findings:
+        yield _without_copied(finding)
 
 
-@dataclass
-class _State:
-    """Runs of words with the same ends in a text: the longest has `length` words, the first of them ends at `end`.
-
-    `after` leads on by one word; `shorter` is the state of the longest run at the end of these that ends elsewhere too.
-    """
-
-    length: int
-    end: int
-    shorter: int = -1
-    after: dict[str, int] = field(default_factory=dict)
-
-
-def _extend(states: list[_State], last: int, word: str, end: int) -> int:
-    """Adds the text's next word; `last` is the state of the whole text before it. Returns that of the text with it."""
-    new = len(states)
-    states.append(_State(length=states[last].length + 1, end=end, shorter=0))
-    at = last
-    while at >= 0 and word not in states[at].after:
-        states[at].after[word] = new
-        at = states[at].shorter
-    if at < 0:
-        return new
-    old = states[at].after[word]
-    if states[old].length == states[at].length + 1:
-        states[new].shorter = old
-        return new
-    split = len(states)
-    states.append(replace(states[old], length=states[at].length + 1, after=dict(states[old].after)))
-    states[old].shorter = states[new].shorter = split
-    while at >= 0 and states[at].after.get(word) == old:
-        states[at].after[word] = split
-        at = states[at].shorter
-    return new
-
-
-def longest_quote(quoted: Sequence[Word], sources: Sequence[Runs]) -> Quote | None:
-    """The longest run of words that the quote shares with a source; the first of equals; None if all are too short."""
-    best: Quote | None = None
-    for source in sources:
-        run = source.longest(quoted)
-        if run and (best is None or run[1] - run[0] > len(best.words)):
-            shared, offset = source.words[run[0] : run[1]], source.source.offset
-            best = Quote(
-                source.source, offset + shared[0].start, offset + shared[-1].end, tuple(w.text for w in shared)
-            )
-    return best
+def _without_copied(finding: Finding) -> str:
+    place = finding.location
+    if place is None or place.kind != "quote" or not place.value:
+        return finding.message
+    copied = KnownValues([place.value])
+    told = finding.message
+    for value in reversed(find_values(told)):
+        if value in copied:
+            told = f"{told[: value.start]} {told[value.end :]}"
+    return told
 
 
 def span_key(quote: Quote) -> str:

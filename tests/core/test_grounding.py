@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from reflect_lab.core.critique import RaisedIssue
 from reflect_lab.core.evidence import Evidence, Finding
-from reflect_lab.core.grounding import Grounded, Runs, Source, Sources
+from reflect_lab.core.grounding import Grounded, Sources
 from reflect_lab.core.policy import Policy, Rules
 from reflect_lab.core.run import Draft
+from reflect_lab.core.runs_of_words import Runs, Source
 from reflect_lab.core.task import Fact, Requirement, Task
 from reflect_lab.core.words import is_content, words
 

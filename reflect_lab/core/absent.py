@@ -1,0 +1,131 @@
+"""What a draft holds and no source does: the ground `absent` (DESIGN 4.2, 4.5).
+
+Dates, amounts, identifiers and numbers are compared as values, names as words. A name is a capitalised word of a prose
+draft that does not open a sentence; in code capital letters mean something else. A number that only counts places
+("step 2", "line 14") is a reference, no value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from reflect_lab.core.values import KnownValues, Value, find_values
+from reflect_lab.core.words import Word, is_content, words
+
+_PLACES = (
+    "case|clause|column|draft|equation|example|item|line|page|paragraph|part|point|problem|requirement|round|row|"
+    "section|sentence|stage|step|test|version"
+)
+_REFERENCE = re.compile(
+    rf"(?i)\b(?:{_PLACES})s?[\s:*#]{{1,3}}[0-9]+(?![0-9]*[.,:/-][0-9])(?:\s?(?:-|–|to|and|or|,|&)\s?[0-9]+(?![0-9.,]))*"
+)
+_ABBREVIATIONS = frozenset(("dr", "mr", "mrs", "ms", "no", "prof", "shri", "smt", "sri", "st", "vs"))
+_TO_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+_NUMBER_WORDS = {word: number for number, word in enumerate(_TO_TWENTY.split())} | {
+    "dozen": 12, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "hundred": 100, "thousand": 1000,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A value or a name of the draft that stands in no source. `text` is its one spelling, the key of an issue;
+    `start` and `end` are its first place in the draft."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Absences:
+    """All that a draft holds and no source does. `is_prose` says whether capital letters make names."""
+
+    def __init__(self, draft: str, sources: Sequence[str], is_prose: bool = True) -> None:
+        self._draft = draft
+        self._sources = sources
+        self._is_prose = is_prose
+
+    def pointed_at(self, evidence: str, location: str | None) -> Absent | None:
+        """The one that an issue points at. A date, amount or identifier goes before a name, a name before a number;
+        of equals the draft's first one."""
+        pointing = [_without_references(evidence)]
+        if location and (any(c.isalpha() for c in location) or location in self._draft):
+            pointing.append(_without_references(location))
+        # In capitals as well: a critic's `25 august` is a date, its `ket-7731` an identifier.
+        mentioned = KnownValues([*pointing, *(text.upper() for text in pointing)])
+        values = [value for value in self.values if value in mentioned]
+        for value in values:
+            if value.kind != "number":
+                return Absent(value.canonical, value.start, value.end)
+        said = {word.text for text in pointing for word in words(text)} if self.names else set()
+        for name in self.names:
+            if name.text in said:
+                return Absent(self._draft[name.start : name.end], name.start, name.end)
+        return Absent(values[0].canonical, values[0].start, values[0].end) if values else None
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """The draft's values that no source holds, in order of their place."""
+        known = KnownValues([*self._sources, " ".join(self._counts)])
+        return tuple(value for value in self._own if value not in known)
+
+    @cached_property
+    def names(self) -> tuple[Word, ...]:
+        """The draft's names that no source holds, in order of their place."""
+        if not self._is_prose:
+            return ()
+        known = {word.text for text in self._sources for word in words(text)}
+        taken = [(value.start, value.end) for value in self._own]
+        return tuple(
+            name
+            for name in find_names(self._draft)
+            if name.text not in known and not any(start <= name.start < end for start, end in taken)
+        )
+
+    @cached_property
+    def _own(self) -> tuple[Value, ...]:
+        return find_values(self._draft)
+
+    @property
+    def _counts(self) -> Iterator[str]:
+        """Numbers that the sources say in words."""
+        for text in self._sources:
+            for word in words(text):
+                if word.text in _NUMBER_WORDS:
+                    yield str(_NUMBER_WORDS[word.text])
+
+
+def find_names(text: str) -> Iterator[Word]:
+    """The capitalised words of a text that open no sentence and no line, in order.
+
+    Single letters (initials, variables), titles (`Mr`), words of the stop list and commands such as `\\Delta` are none.
+    """
+    for word in words(text):
+        first, before = text[word.start], text[max(0, word.start - 1) : word.start]
+        is_capitalised = (first.isupper() or first.istitle()) and word.end - word.start > 1 and before != "\\"
+        means_one = is_content(word.text) and word.text not in _ABBREVIATIONS
+        if is_capitalised and means_one and not _opens_sentence(text, word.start):
+            yield word
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    """Whether only quotes, brackets, list marks and spaces part this place from a sentence's or a line's beginning."""
+    at = start - 1
+    while at >= 0 and not text[at].isalnum():
+        if text[at] in "\n\r!?…。！？":
+            return True
+        if text[at] == ".":
+            before = re.search(r"\w+$", text[max(0, at - 20) : at])
+            return before is None or not (len(before[0]) == 1 or before[0].casefold() in _ABBREVIATIONS)
+        at -= 1
+    return at < 0
+
+
+def _without_references(text: str) -> str:
+    return _REFERENCE.sub(" ; ", text)

@@ -1,0 +1,137 @@
+"""The ground `absent`: what stands in the draft and in no source."""
+
+from __future__ import annotations
+
+import pytest
+
+from reflect_lab.core.absent import find_names
+from reflect_lab.core.critique import RaisedIssue
+from reflect_lab.core.evidence import Evidence, Finding, Location
+from reflect_lab.core.grounding import Grounded, Sources
+from reflect_lab.core.policy import Policy
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import Fact, Requirement, Task
+
+LETTER = Task(
+    text="Write a letter to the shop about a broken mixer grinder.",
+    requirements=(Requirement(id="R1", text="gives the shop a deadline in days"),),
+    facts=(
+        Fact(index=0, text="bought on 12 June 2026 from Lal Stores"),
+        Fact(index=1, text="it cost 3,499 rupees"),
+        Fact(index=2, text="two visits brought no repair"),
+    ),
+)
+DRAFT = (
+    "To the manager, Lal Stores: the mixer that I bought on 12/06/2026 for Rs 3499 (invoice INV-55821) is broken. "
+    "After 2 visits your engineer Ravi promised help by 5 August. Please repair it within 15 days."
+)
+FACTS_CHECK = Evidence(
+    source="facts",
+    kind="facts",
+    rank="deterministic",
+    status="failed",
+    text="the identifier INV-55821 stands in no fact, requirement or task text",
+    findings=(
+        Finding(
+            id="INV-55821",
+            status="failed",
+            message="the identifier INV-55821 stands in no fact, requirement or task text",
+            location=Location(kind="quote", value="INV-55821"),
+        ),
+    ),
+)
+
+
+def ground(
+    evidence: str,
+    location: str | None = None,
+    suggestion: str = "",
+    task: Task = LETTER,
+    draft: str = DRAFT,
+    checks: tuple[Evidence, ...] = (),
+) -> Grounded | str:
+    issue = RaisedIssue(id="a", severity="blocking", evidence=evidence, location=location, suggestion=suggestion)
+    return Sources(task, Draft(index=0, text=draft), checks, Policy()).ground(issue)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "key", "text"),
+    [
+        ("where does INV-55821 come from", "INV-55821", "INV-55821"),
+        ("inv-55821 is made up", "INV-55821", "INV-55821"),
+        ("nobody said August 5", "--08-05", "5 August"),
+        ("who is ravi", "Ravi", "Ravi"),
+        ("why 15 days", "15", "15"),
+        ("Ravi came with INV-55821", "INV-55821", "INV-55821"),
+    ],
+)
+def test_a_value_or_name_that_only_the_draft_holds_is_a_ground_with_offsets_into_the_draft(
+    evidence: str, key: str, text: str
+) -> None:
+    found = ground(evidence)
+    assert isinstance(found, Grounded)
+    assert (found.ground.kind, found.ground.source, found.key, found.requirement) == ("absent", "draft", key, None)
+    assert DRAFT[found.ground.start : found.ground.end] == text
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        "the sum Rs 3,499 is odd",  # a fact, with another separator
+        "it says 12th June, 2026",
+        "2 visits seem few",  # a fact says two
+        "why call them Lal",
+        "INV-55822 was invented",  # stands nowhere in the draft
+        "INV-558211 was invented",
+        "please be kinder",  # opens a sentence of the draft
+        "see step 15",  # a place, no value
+        "lines 3 to 15",
+    ],
+)
+def test_what_a_source_holds_or_the_draft_does_not_is_not_absent(evidence: str) -> None:
+    assert isinstance(ground(evidence), str)
+
+
+def test_the_location_may_point_at_it_and_the_suggestion_never() -> None:
+    found = ground("", location="INV-55821")
+    assert isinstance(found, Grounded) and found.ground.kind == "absent"
+    assert isinstance(ground("odd", suggestion="remove INV-55821"), str)
+    assert isinstance(ground("", location="line 15"), str)
+    assert isinstance(ground("", location="15-16"), str)
+
+
+def test_a_finding_that_calls_a_value_invented_does_not_make_it_known() -> None:
+    found = ground("where does INV-55821 come from", checks=(FACTS_CHECK,))
+    assert isinstance(found, Grounded) and found.ground.kind == "absent"
+
+
+def test_what_a_check_says_of_its_own_is_a_source() -> None:
+    tests = Evidence(source="tests", kind="python", rank="executed", status="failed", text="expected 15 of them")
+    assert isinstance(ground("why 15 days", checks=(tests,)), str)
+
+
+def test_a_quote_of_a_source_goes_before_an_absent_value() -> None:
+    found = ground("INV-55821 is in the letter to the shop")
+    assert isinstance(found, Grounded) and found.ground.kind == "task"
+
+
+def test_code_has_no_names() -> None:
+    code = Task(text="Write mean(xs).", language="python")
+    assert isinstance(ground("it returns None", task=code, draft="def mean(xs): return None"), str)
+    found = ground("it returns None", task=Task(text="Write mean(xs)."), draft="It gives back None")
+    assert isinstance(found, Grounded) and found.key == "None"
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Ask Ravi. Then Asha comes", ["Ravi", "Asha"]),
+        ("Ask Dr. Rao or Mr. Lal now.", ["Rao", "Lal"]),
+        ("Dear all,\nThanks to Pune!", ["Pune"]),
+        ('- Bread\n- "Milk" (Cold)', ["Cold"]),
+        ("We may meet in May, I hope", []),
+        ("let A be \\Delta and Émile", ["Émile"]),
+    ],
+)
+def test_a_name_is_a_capitalised_word_that_opens_no_sentence(text: str, names: list[str]) -> None:
+    assert [text[w.start : w.end] for w in find_names(text)] == names
