@@ -30,7 +30,9 @@ from reflect_lab.core.events import (
 )
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
-from reflect_lab.core.run import Draft, Estimate, Run, RunError
+from reflect_lab.core.reducer import with_rows
+from reflect_lab.core.run import Draft, Estimate, Role, Run, RunError, Shortage
+from reflect_lab.core.selection import with_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.watch import CallHooks, CheckHooks, Watch
@@ -58,13 +60,19 @@ class CriticRole(Protocol):
 
 
 class EvidenceHooks(Protocol):
-    """How an evidence source tells the loop what it is doing."""
+    """How an evidence source tells the loop what it is doing, and asks a model through it."""
 
     def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
         """Around one check."""
 
     def evidence(self, evidence: Evidence) -> None:
         """One check is done, within its `check`."""
+
+    async def ask(
+        self, client: ChatClient, messages: tuple[Message, ...], *, temperature: float | None = 0.0
+    ) -> ChatReply | Shortage:
+        """A model's opinion, metered like every call: the answer, or why it can't be afforded. What it says is
+        evidence of the lowest rank (`model`), which never overrules a check."""
 
 
 class EvidenceRole(Protocol):
@@ -147,8 +155,9 @@ async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
     if isinstance(step, AskCritic):
         return await _criticise(run, step, roles, watch)
     if isinstance(step, GatherEvidence):
-        evidence = await roles.evidence.gather(run, CheckHooks(run, watch))
-        return EvidenceGathered(evidence=evidence)
+        seen = with_candidate(run, step.candidate)
+        evidence = await roles.evidence.gather(seen, _Hooks(seen, watch, step))
+        return EvidenceGathered(evidence=evidence, candidate=step.candidate, ledger=watch.collected())
     assert isinstance(step, Decide)
     return decide(run, lambda revision: _sizes(run, revision, roles))
 
@@ -158,14 +167,16 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
     messages = role.messages(run, step)
     if step.index == 0:
         estimate = Estimate(generator=role.client.estimate(messages))
-        short = shortage(run, "draft", estimate)
-        if short is not None:
-            return NotAfforded(shortage=short)
     else:
         estimate = _sizes(run, step, roles)
+    if step.candidate or step.index == 0:  # a revision was reserved, with its critique, when it was decided
+        short = shortage(run, "candidate" if step.candidate else "draft", estimate)
+        if short is not None:
+            return NotAfforded(shortage=short)
     request = _request(run, step.index, "generator", role, messages, estimate)
     reply = await _call(run, step, role.client, request, watch)
-    return DraftWritten(draft=role.draft(run, step, reply), ledger=watch.collected(), notices=reply.notices)
+    draft = replace(role.draft(run, step, reply), candidate=step.candidate)
+    return DraftWritten(draft=draft, ledger=watch.collected(), notices=reply.notices)
 
 
 async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> Event:
@@ -198,16 +209,16 @@ def _sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
 def _request(
     run: Run,
     index: int,
-    name: str,
-    role: GeneratorRole | CriticRole,
+    name: Role,
+    role: GeneratorRole | CriticRole | _Asker,
     messages: tuple[Message, ...],
     estimate: Estimate,
 ) -> ChatRequest:
     room = output_room(run, estimate)
     max_tokens = role.client.max_tokens if room is None else min(role.client.max_tokens, room)
-    prompt = estimate.generator if name == "generator" else estimate.critic
+    prompt = estimate.critic if name == "critic" else estimate.generator
     return ChatRequest(
-        role="generator" if name == "generator" else "critic",
+        role=name,
         round=index,
         call=run.usage.calls + 1,
         messages=messages,
@@ -215,9 +226,35 @@ def _request(
         reserved_tokens=(prompt or 0) + max_tokens,
         temperature=role.temperature,
         seed=role.seed,
-        schema=None if name == "generator" else getattr(role, "schema", None),
+        schema=getattr(role, "schema", None),
         seconds_left=seconds_left(run),
     )
+
+
+@dataclass
+class _Hooks(CheckHooks):
+    """What an evidence source may do while it works on a draft of `step`."""
+
+    step: GatherEvidence
+
+    async def ask(
+        self, client: ChatClient, messages: tuple[Message, ...], *, temperature: float | None = 0.0
+    ) -> ChatReply | Shortage:
+        run = with_rows(self.run, self.watch.rows)
+        estimate = Estimate(generator=client.estimate(messages))
+        short = shortage(run, "evidence", estimate)
+        if short is not None:
+            return short
+        asker = _Asker(client=client, temperature=temperature)
+        request = _request(run, self.step.index, "evidence", asker, messages, estimate)
+        return await _call(run, self.step, client, request, self.watch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asker:
+    client: ChatClient
+    temperature: float | None
+    seed: int | None = None
 
 
 async def _call(run: Run, step: Step, client: ChatClient, request: ChatRequest, watch: Watch) -> ChatReply:

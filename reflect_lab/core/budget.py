@@ -7,14 +7,14 @@ ledger settles it: known usage counts as it is, unknown usage keeps its reservat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeVar
 
 from reflect_lab.core.evidence import Evidence
-from reflect_lab.core.run import Estimate, LedgerRow, Run, Shortage, Usage
+from reflect_lab.core.run import Estimate, LedgerRow, Round, Run, Shortage, Usage
 
 Number = TypeVar("Number", int, float)
-StepName = Literal["draft", "critique", "repair", "revision"]
+StepName = Literal["draft", "candidate", "evidence", "critique", "repair", "revision"]
 USEFUL_OUTPUT = 64
 """Output tokens without which a call is not started."""
 
@@ -39,14 +39,15 @@ def spent_tokens(ledger: Iterable[LedgerRow]) -> int:
 def shortage(run: Run, step: StepName, estimate: Estimate) -> Shortage | None:
     """The first dimension, in the order of the policy's limits, in which a step can't be afforded; None if it can.
 
-    `step` is `draft`, `critique`, `repair` or `revision`.
+    `step` is `draft`, `candidate` (a further draft of the round), `evidence` (a model's), `critique`, `repair` or
+    `revision`.
     """
     limits = run.policy.limits
     critic_calls = len(_calls(run.ledger, "critic"))
     needs_critic = estimate.critic is not None
     calls = int(estimate.generator is not None) + int(needs_critic)
     tests = len(run.task.checks) if step == "revision" else 0
-    tools = sum(e.executions for r in run.rounds for e in r.evidence or ())
+    tools = sum(e.executions for e in own_evidence(run))
     checks: list[tuple[str, float, float | None, float]] = [
         ("revisions", 1 if step == "revision" else 0, limits.revisions, len(run.rounds) - 1),
         ("model_calls", calls, limits.model_calls, run.usage.calls),
@@ -70,6 +71,20 @@ def output_room(run: Run, estimate: Estimate) -> int | None:
     if limit is None:
         return None
     return max(0, limit - spent_tokens(run.ledger) - needed_tokens(estimate)) + USEFUL_OUTPUT
+
+
+def own_evidence(run: Run) -> Iterator[Evidence]:
+    """The evidence that this run gathered, on every draft; a fork's first rounds were checked by its parent."""
+    for round_ in run.rounds:
+        if is_own(run, round_):
+            yield from round_.evidence or ()
+            for other in round_.others:
+                yield from other.evidence or ()
+
+
+def is_own(run: Run, round_: Round) -> bool:
+    """Whether a round was paid for in this run, not in the one that it was forked from."""
+    return run.forked_at is None or round_.index > run.forked_at
 
 
 def seconds_left(run: Run) -> float | None:
@@ -101,6 +116,8 @@ def _calls(ledger: Iterable[LedgerRow], role: str) -> set[int]:
 def _short(step: StepName, dimension: str, needed: float, left: float) -> Shortage:
     what = {
         "draft": "the first draft",
+        "candidate": "another draft of this round",
+        "evidence": "a model's evidence",
         "critique": "the critique",
         "repair": "the repair request",
         "revision": "the next revision with its critique",

@@ -7,13 +7,15 @@ Everything here is pure: no clock, no randomness, no I/O, and no way to see a la
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from reflect_lab.core import progress
 from reflect_lab.core.budget import shortage
 from reflect_lab.core.drafts import same
 from reflect_lab.core.events import Decided
 from reflect_lab.core.feedback import feedback, ordered
-from reflect_lab.core.run import Decision, Estimate, Feedback, Round, Run
+from reflect_lab.core.run import Decision, Estimate, Feedback, Round, Run, Shortage
+from reflect_lab.core.selection import next_candidate, unchecked_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 
 Quote = Callable[[WriteDraft], Estimate]
@@ -30,12 +32,16 @@ def next_step(run: Run) -> Step:
     if current is None:
         return WriteDraft(index=0)
     if current.decision is not None:
-        return _revision(run, current.feedback)
-    if current.evidence is None:
-        return GatherEvidence(index=current.index)
-    if current.shortage is None and wants_critic(run):
+        return _revision(run, current, current.feedback)
+    candidate = next_candidate(run)
+    if candidate is not None:
+        return _further_draft(run, candidate)
+    unchecked = unchecked_candidate(run)
+    if unchecked is not None or current.evidence is None:
+        return GatherEvidence(index=current.index, candidate=unchecked or current.draft.candidate)
+    if unaffordable(current) is None and wants_critic(run):
         return AskCritic(index=current.index)
-    if current.shortage is None and wants_repair(run):
+    if unaffordable(current) is None and wants_repair(run):
         critique = current.critique
         assert critique is not None
         return AskCritic(index=current.index, repair=critique.repairs + 1, problem=critique.problem)
@@ -57,6 +63,8 @@ def wants_critic(run: Run) -> bool:
     """Whether the current draft still has to be shown to the critic."""
     current = run.rounds[-1]
     if not has_critic(run) or current.critique is None or current.critique.validity != "not_asked":
+        return False
+    if repeats_draft(run, current.draft.text) is not None:
         return False
     evidence = current.evidence or ()
     if not progress.is_whole(current) or any(e.status == "denied" for e in evidence):
@@ -86,20 +94,26 @@ def decide(run: Run, quote: Quote | None = None) -> Decided:
         if decision is not None:
             return Decided(decision=decision)
     sent = feedback(current.critique, run.policy.rules) if current.critique else None
-    step = _revision(run, sent)
-    short = shortage(run, "revision", quote(step) if quote else _unsized(run))
+    sizes = quote(_revision(run, current, sent)) if quote else None
+    short = shortage(run, "revision", sizes or _unsized(run))
     if short is not None:
-        return Decided(
-            decision=_stop("budget", short.message, {"needed": short.needed, "left": short.left}, short.dimension)
-        )
-    return Decided(decision=_revise(run, current), feedback=sent)
+        return Decided(decision=_over_budget(short), quote=sizes)
+    return Decided(decision=_revise(run, current), feedback=sent, quote=sizes)
 
 
-def _revision(run: Run, sent: Feedback | None) -> WriteDraft:
-    current = run.rounds[-1]
-    by_id = {i.id: i for i in ordered(current.critique)} if current.critique else {}
+def _revision(run: Run, before: Round, sent: Feedback | None) -> WriteDraft:
+    """The first draft of the round after `before`, on the feedback that was sent."""
+    by_id = {i.id: i for i in ordered(before.critique)} if before.critique else {}
     issues = tuple(by_id[i] for i in sent.sent) if sent else ()
-    return WriteDraft(index=current.index + 1, feedback=sent, issues=issues)
+    return WriteDraft(index=before.index + 1, feedback=sent, issues=issues)
+
+
+def _further_draft(run: Run, candidate: int) -> WriteDraft:
+    """A further draft of the current round, asked for as the first one was."""
+    if len(run.rounds) == 1:
+        return WriteDraft(index=0, candidate=candidate)
+    before = run.rounds[-2]
+    return replace(_revision(run, before, before.feedback), candidate=candidate)
 
 
 def _unsized(run: Run) -> Estimate:
@@ -169,7 +183,7 @@ def unverified(run: Run, current: Round) -> Decision | None:
         return _stop("unverified", f"not checked: {', '.join(names)}", {"not_checked": len(names)})
     asked = critique.validity != "not_asked"
     looked = asked or any(e.status == "passed" for e in current.evidence or ())
-    if not looked and not run.policy.is_off and current.shortage is None:
+    if not looked and not run.policy.is_off and unaffordable(current) is None:
         return _stop("unverified", "no check and no critic looked at this draft", {})
     if critique.validity == "ok" and not critique.issues:
         return _stop("unverified", "nothing is left to send to a revision, and the draft did not pass", _score(current))
@@ -181,7 +195,7 @@ def invalid_critique(run: Run, current: Round) -> Decision | None:
     critique = current.critique
     if critique is None or critique.validity in ("ok", "not_asked"):
         return None
-    if progress.failed_evidence(current) or (current.shortage is not None and not critique.repairs):
+    if progress.failed_evidence(current) or (unaffordable(current) is not None and not critique.repairs):
         return None
     message = f"the critique is {critique.validity}: {critique.problem or 'no reason given'}"
     return _stop("invalid_critique", message, {"repairs": critique.repairs})
@@ -221,10 +235,8 @@ def stalled(run: Run, current: Round) -> Decision | None:
 
 def unaffordable_critique(run: Run, current: Round) -> Decision | None:
     """The policy calls for a critic whose call can't be afforded: never a pass, never a revision nobody can judge."""
-    short = current.shortage
-    if short is None:
-        return None
-    return _stop("budget", short.message, {"needed": short.needed, "left": short.left}, short.dimension)
+    short = unaffordable(current)
+    return None if short is None else _over_budget(short)
 
 
 RULES: tuple[Callable[[Run, Round], Decision | None], ...] = (
@@ -238,6 +250,12 @@ RULES: tuple[Callable[[Run, Round], Decision | None], ...] = (
     stalled,
     unaffordable_critique,
 )
+
+
+def unaffordable(current: Round) -> Shortage | None:
+    """Why the critic can't be asked; that a further candidate was too dear is no such reason."""
+    short = current.shortage
+    return None if short is None or short.step == "candidate" else short
 
 
 def repeats_draft(run: Run, text: str) -> int | None:
@@ -283,6 +301,10 @@ def _revise(run: Run, current: Round) -> Decision:
         message=words[reason],
         numbers={"failed": failed, "blocking": blocking, **_score(current)},
     )
+
+
+def _over_budget(short: Shortage) -> Decision:
+    return _stop("budget", short.message, {"needed": short.needed, "left": short.left}, short.dimension)
 
 
 def _score(current: Round) -> dict[str, float | int | str | None]:

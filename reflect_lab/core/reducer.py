@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from reflect_lab.core import progress
 from reflect_lab.core.assessment import assess
-from reflect_lab.core.budget import usage
+from reflect_lab.core.budget import own_evidence, usage
 from reflect_lab.core.controller import repeats_draft
 from reflect_lab.core.critique import CriticReply, Critique
 from reflect_lab.core.drafts import diff
@@ -24,6 +23,7 @@ from reflect_lab.core.events import (
     StepFailed,
 )
 from reflect_lab.core.run import (
+    Candidate,
     Decision,
     Draft,
     LedgerRow,
@@ -35,6 +35,7 @@ from reflect_lab.core.run import (
     RunError,
     StopReason,
 )
+from reflect_lab.core.selection import choose, next_candidate, unchecked_candidate, with_choice
 
 EXHAUSTION: frozenset[str] = frozenset(
     {"stalled", "budget", "repeated_failure", "oscillating", "no_change", "invalid_critique"}
@@ -49,8 +50,7 @@ def after(run: Run, event: Event) -> Run:
         case DraftWritten():
             run = _add_draft(run, event.draft)
         case EvidenceGathered():
-            critique = assess(run.task, run.policy, run.rounds[-1].draft, event.evidence, None)
-            run = _update(run, evidence=event.evidence, critique=critique)
+            run = _checked(run, event)
         case CriticAnswered():
             run = _update(run, critique=_criticised(run, event.reply))
         case NotAfforded():
@@ -85,13 +85,42 @@ def _settle(run: Run, event: Event) -> Run:
 
 
 def _add_draft(run: Run, draft: Draft) -> Run:
-    parent = run.round.draft if run.round else None
+    """The run with a new draft: that of a new round, or (with a number above 0) a candidate of the open one."""
+    index = len(run.rounds) - 1 if draft.candidate else len(run.rounds)
+    parent = run.rounds[index - 1].draft if index else None
     changes = diff(parent.text, draft.text) if parent else None
-    draft = replace(draft, index=len(run.rounds), parent=parent.index if parent else None, diff=changes)
-    run = replace(run, rounds=(*run.rounds, Round(index=draft.index, draft=draft)))
-    if repeats_draft(run, draft.text) is not None:
+    draft = replace(draft, index=index, parent=parent.index if parent else None, diff=changes)
+    if draft.candidate:
+        run = _update(run, others=(*run.rounds[-1].others, Candidate(draft=draft)))
+    else:
+        run = replace(run, rounds=(*run.rounds, Round(index=index, draft=draft)))
+    return _chosen(run)
+
+
+def _chosen(run: Run) -> Run:
+    """The run with the draft of its round chosen, as soon as nothing more is due for the choice. A draft that repeats
+    an earlier one is found before anything is spent on it."""
+    if next_candidate(run) is not None or unchecked_candidate(run) is not None:
+        return run
+    if run.policy.rules.width > 1 and run.rounds[-1].critique is None:
+        run = with_choice(run)
+    if run.rounds[-1].evidence is None and repeats_draft(run, run.rounds[-1].draft.text) is not None:
         run = _update(run, evidence=())
     return run
+
+
+def _checked(run: Run, event: EvidenceGathered) -> Run:
+    """The run with the evidence on one of its round's drafts."""
+    current = run.rounds[-1]
+    if unchecked_candidate(run) is None:
+        critique = assess(run.task, run.policy, current.draft, event.evidence, None)
+        return _update(run, evidence=event.evidence, critique=critique)
+    if event.candidate == current.draft.candidate:
+        return _chosen(_update(run, evidence=event.evidence))
+    others = tuple(
+        replace(c, evidence=event.evidence) if c.draft.candidate == event.candidate else c for c in current.others
+    )
+    return _chosen(_update(run, others=others))
 
 
 def _criticised(run: Run, reply: CriticReply) -> Critique:
@@ -103,7 +132,7 @@ def _criticised(run: Run, reply: CriticReply) -> Critique:
 
 def _not_afforded(run: Run, event: NotAfforded) -> Run:
     if run.round is not None and run.round.decision is None:
-        return _update(run, shortage=event.shortage)
+        return _chosen(_update(run, shortage=event.shortage))
     short = event.shortage
     numbers = {"needed": short.needed, "left": short.left}
     return _end(
@@ -116,16 +145,18 @@ def _not_afforded(run: Run, event: NotAfforded) -> Run:
 
 def _decided(run: Run, event: Decided) -> Run:
     if event.decision.action == "revise":
-        return _update(run, decision=event.decision, feedback=event.feedback)
-    return _end(run, event.decision)
+        return _update(run, decision=event.decision, feedback=event.feedback, quote=event.quote)
+    return _end(_update(run, quote=event.quote), event.decision)
 
 
 def _end(run: Run, decision: Decision, error: RunError | None = None) -> Run:
     """Closes the run: the open round (if any) gets the decision, the best draft is returned."""
     if run.round is not None and run.round.decision is None:
+        if run.round.others and run.round.critique is None:
+            run = with_choice(run)
         run = _update(run, decision=decision)
     reason = cast(StopReason, decision.reason)
-    chosen = run.round if reason == "pass" else progress.best(run.rounds)
+    chosen = run.round if reason == "pass" else choose(run.rounds, run.policy.rules.select, run.task)
     outcome = Outcome(
         status=_status(reason, run.policy.on_exhaustion),
         stop_reason=reason,
@@ -147,14 +178,18 @@ def _status(reason: StopReason, on_exhaustion: str) -> OutcomeStatus:
     return "stopped"
 
 
+def with_rows(run: Run, rows: Sequence[LedgerRow]) -> Run:
+    """The run as it stands within a step that has paid for these attempts so far."""
+    return _metered(replace(run, ledger=(*run.ledger, *rows)))
+
+
 def _metered(run: Run) -> Run:
     """The run with its usage, and that of its current round, summed anew from the ledger."""
-    evidence = [e for r in run.rounds for e in r.evidence or ()]
-    run = replace(run, usage=usage(run.ledger, evidence))
+    run = replace(run, usage=usage(run.ledger, own_evidence(run)))
     if run.round is None:
         return run
     rows = [row for row in run.ledger if row.round == run.round.index]
-    return _update(run, usage=usage(rows, run.round.evidence or ()))
+    return _update(run, usage=usage(rows, own_evidence(replace(run, rounds=run.rounds[-1:]))))
 
 
 def _update(run: Run, **changes: object) -> Run:

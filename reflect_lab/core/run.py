@@ -143,7 +143,7 @@ class Decision:
 class Shortage:
     """A step that can't be afforded: `needed` and `left` are in the unit of `dimension`."""
 
-    step: Literal["draft", "critique", "repair", "revision"]
+    step: Literal["draft", "candidate", "evidence", "critique", "repair", "revision"]
     dimension: str
     needed: float
     left: float

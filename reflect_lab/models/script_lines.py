@@ -14,7 +14,7 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Finding, Location, LocationKind, Status
 from reflect_lab.documents.suggest import did_you_mean
 
-ROLES = ("generator", "critic", "check")
+ROLES = ("generator", "critic", "evidence", "check")
 
 
 class ScriptedUsage(BaseModel):
@@ -44,7 +44,7 @@ class ReplyLine(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    role: Literal["generator", "critic"]
+    role: Literal["generator", "critic", "evidence"]
     text: str = ""
     usage: ScriptedUsage = ScriptedUsage()
     finish_reason: str | None = "stop"
@@ -128,7 +128,7 @@ def _read_line(line: str, where: str) -> ReplyLine | CheckLine:
         raise WrongUse(f'{where}: a line is a JSON object such as {{"role": "generator", "text": "…"}}')
     role = fields.get("role")
     if role not in ROLES:
-        raise WrongUse(f"{where}: unknown role {role!r}; roles are generator, critic and check")
+        raise WrongUse(f"{where}: unknown role {role!r}; roles are generator, critic, evidence and check")
     try:
         if role == "check":
             check = _Check.model_validate(fields)

@@ -25,7 +25,7 @@ class Script:
         self.check_lines = tuple(line for line in lines if isinstance(line, CheckLine))
         self._replies = {
             role: iter([line for line in lines if isinstance(line, ReplyLine) and line.role == role])
-            for role in ("generator", "critic")
+            for role in ("generator", "critic", "evidence")
         }
         self._checks = {name: iter([c for c in self.check_lines if c.name == name]) for name in self.check_names}
 

@@ -7,7 +7,7 @@ from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.steps import WriteDraft
 from reflect_lab.roles.extraction import extract
 from reflect_lab.roles.prompt import Prompt
-from reflect_lab.roles.sections import generator_sections
+from reflect_lab.roles.sections import generator_messages
 
 
 class Generator:
@@ -25,7 +25,7 @@ class Generator:
         """Task, current draft and feedback: the size does not grow with the number of rounds."""
         return (
             Message(role="system", content=self.prompt.text),
-            Message(role="user", content=generator_sections(run, step)),
+            *generator_messages(run, step),
         )
 
     def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft:

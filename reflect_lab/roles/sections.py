@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from reflect_lab.core.chat import Message
 from reflect_lab.core.critique import Issue
 from reflect_lab.core.evidence import Evidence, Location
+from reflect_lab.core.feedback import ordered
 from reflect_lab.core.policy import Section
-from reflect_lab.core.run import Run
+from reflect_lab.core.run import Candidate, Round, Run
 from reflect_lab.core.steps import WriteDraft
 from reflect_lab.documents.visible import visible
 
@@ -34,34 +36,65 @@ def clipped(text: str, limit: int) -> str:
     return f"{text[:head]}\n[… {len(text) - head - tail:,} characters left out …]\n{text[-tail:]}"
 
 
-def generator_sections(run: Run, step: WriteDraft) -> str:
-    """The generator's user message: its view of the run, in the policy's order."""
-    makers: dict[Section, Callable[[], str]] = {
-        "task": lambda: f"# Task\n{run.task.text}",
-        "requirements": lambda: _requirements(run),
-        "facts": lambda: _facts(run),
-        "draft": lambda: _draft(run, step.index - 1) if step.feedback else "",
+def generator_messages(run: Run, step: WriteDraft) -> tuple[Message, ...]:
+    """What the generator is told: its view of the run, in the policy's order. Under `draft_role: assistant` the draft
+    is its own earlier answer, between what stands before it in the view and what stands after it."""
+    before = run.rounds[step.index - 1] if step.index else None
+    makers = {
+        **_of_the_run(run, () if before is None else run.rounds[: before.index]),
         "feedback": lambda: _feedback(step.issues, run.salt),
-        "evidence": lambda: _evidence(run.rounds[-1].evidence or (), run.salt) if step.feedback else "",
     }
-    return _joined(makers, run.policy.views.generator, _form(run))
+    if before is not None:
+        makers |= _of_the_round(before, run.salt, peers=before.others)
+    view = run.policy.views.generator
+    if run.policy.views.draft_role == "user" or before is None or "draft" not in view:
+        return (Message(role="user", content=_joined(makers, view, _form(run))),)
+    at = view.index("draft")
+    return (
+        Message(role="user", content=_joined(makers, view[:at])),
+        Message(role="assistant", content=clipped(before.draft.text, MAX_DRAFT)),
+        Message(role="user", content=_joined(makers, view[at + 1 :], _form(run))),
+    )
 
 
-def critic_sections(run: Run, draft: int) -> str:
+def critic_sections(run: Run, index: int) -> str:
     """The critic's user message: its view of the run, in the policy's order. It never holds any reasoning."""
-    makers: dict[Section, Callable[[], str]] = {
+    current = run.rounds[index]
+    makers = {
+        **_of_the_run(run, run.rounds[:index]),
+        **_of_the_round(current, run.salt, peers=current.others),
+        "critique": lambda: "",
+    }
+    return _joined(makers, run.policy.views.critic)
+
+
+Makers = Mapping[Section, Callable[[], str]]
+
+
+def _of_the_run(run: Run, earlier: Sequence[Round]) -> Makers:
+    """Sections that every role and every round may have."""
+    return {
         "task": lambda: f"# Task\n{run.task.text}",
         "requirements": lambda: _requirements(run),
         "facts": lambda: _facts(run),
-        "draft": lambda: _draft(run, draft),
-        "evidence": lambda: _evidence(run.rounds[draft].evidence or (), run.salt),
-        "feedback": lambda: "",
+        "lessons": lambda: _lessons(run),
+        "history": lambda: _history(earlier, run.salt),
     }
-    return _joined(makers, run.policy.views.critic, "")
 
 
-def _joined(makers: dict[Section, Callable[[], str]], view: Sequence[Section], last: str) -> str:
-    parts = [makers[section]() for section in view]
+def _of_the_round(round_: Round, salt: str, *, peers: Sequence[Candidate]) -> Makers:
+    """Sections about one draft and what was said of it."""
+    return {
+        "draft": lambda: f"# The draft\n{quoted('draft', round_.draft.text, salt, MAX_DRAFT)}",
+        "evidence": lambda: _evidence(round_.evidence or (), salt),
+        "critique": lambda: _critique(round_, salt),
+        "peers": lambda: _peers(peers, salt),
+    }
+
+
+def _joined(makers: Makers, view: Sequence[Section], last: str = "") -> str:
+    """The sections of a view; one that there is nothing for (yet) is left out."""
+    parts = [makers[section]() for section in view if section in makers]
     return "\n\n".join(part for part in [*parts, last] if part)
 
 
@@ -80,9 +113,35 @@ def _facts(run: Run) -> str:
     return f"# Facts\n{quoted('facts', text, run.salt, MAX_FACTS)}" if text else ""
 
 
-def _draft(run: Run, index: int) -> str:
-    text = run.rounds[index].draft.text
-    return f"# The draft\n{quoted('draft', text, run.salt, MAX_DRAFT)}"
+def _lessons(run: Run) -> str:
+    lessons = [quoted("lesson", one, run.salt, MAX_QUOTE) for one in run.lessons]
+    return "\n".join(["# Lessons from earlier trials", *lessons]) if lessons else ""
+
+
+def _history(earlier: Sequence[Round], salt: str) -> str:
+    """All earlier drafts with what was said of each: the one section that grows with the number of rounds."""
+    parts = [f"# Draft {r.index} and what was said of it\n{_turn(r, salt)}" for r in earlier]
+    return "\n\n".join(parts)
+
+
+def _turn(round_: Round, salt: str) -> str:
+    said = _critique(round_, salt)
+    return "\n".join(part for part in (quoted("draft", round_.draft.text, salt, MAX_DRAFT), said) if part)
+
+
+def _critique(round_: Round, salt: str) -> str:
+    """What was said of a draft: the critic's free text, or the issues that stand."""
+    critique = round_.critique
+    if critique is None:
+        return ""
+    if critique.text:
+        return f"# The critique\n{quoted('critique', critique.text, salt, MAX_EVIDENCE)}"
+    return _feedback(ordered(critique), salt)
+
+
+def _peers(others: Sequence[Candidate], salt: str) -> str:
+    answers = [quoted("answer", one.draft.text, salt, MAX_DRAFT) for one in others]
+    return "\n".join(["# Other answers to the task", *answers]) if answers else ""
 
 
 def _evidence(evidence: Sequence[Evidence], salt: str) -> str:

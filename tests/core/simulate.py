@@ -28,12 +28,17 @@ CHECKED_TASK = Task(text="Write a release note.", requirements=REQUIREMENTS, che
 
 @dataclass(frozen=True)
 class Turn:
-    """What happens in one round: the draft, the check's findings by id (None: the check was not run), the replies."""
+    """What happens in one round: the draft, its evidence, the critic's replies; `others` are further candidates."""
 
     draft: str
     evidence: tuple[Evidence, ...] = ()
     replies: tuple[CriticReply, ...] = ()
     truncated: bool = False
+    others: tuple[Turn, ...] = ()
+
+    @property
+    def candidates(self) -> tuple[Turn, ...]:
+        return (self, *self.others)
 
 
 def issue(requirement: str, severity: Severity = "blocking", name: str = "a", evidence: str = "") -> RaisedIssue:
@@ -80,14 +85,17 @@ def play(turns: Sequence[Turn], task: Task = TASK, under: Policy | None = None) 
 
 def _perform(run: Run, step: object, turns: Sequence[Turn], left: list[list[CriticReply]]) -> Event:
     match step:
-        case WriteDraft(index=index):
-            if index >= len(turns):
+        case WriteDraft(index=index, candidate=candidate):
+            short = shortage(run, "candidate", Estimate(generator=10, critic=10)) if candidate else None
+            if short:
+                return NotAfforded(shortage=short)
+            if index >= len(turns) or candidate >= len(turns[index].candidates):
                 return StepFailed(error=RunError(kind="script_ended", message="no draft is left"))
-            turn = turns[index]
-            draft = Draft(index=index, text=turn.draft, truncated=turn.truncated)
+            turn = turns[index].candidates[candidate]
+            draft = Draft(index=index, text=turn.draft, truncated=turn.truncated, candidate=candidate)
             return DraftWritten(draft=draft, ledger=(row(run, "generator", index),))
-        case GatherEvidence(index=index):
-            return EvidenceGathered(evidence=turns[index].evidence)
+        case GatherEvidence(index=index, candidate=candidate):
+            return EvidenceGathered(evidence=turns[index].candidates[candidate].evidence, candidate=candidate)
         case AskCritic(index=index):
             short = shortage(run, "repair" if step.repair else "critique", Estimate(critic=10))
             if short:

@@ -428,7 +428,7 @@ export interface Shortage {
   left: number;
   message: string;
   needed: number;
-  step: "draft" | "critique" | "repair" | "revision";
+  step: "draft" | "candidate" | "evidence" | "critique" | "repair" | "revision";
 }
 /**
  * What calls took. `calls` are logical calls; tokens, cost and cached/reasoning parts are None where unknown.
