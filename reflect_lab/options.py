@@ -12,9 +12,10 @@ from typing import Any, Literal, NoReturn, get_args
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.policy import Policy
 from reflect_lab.documents.front_matter import CellOptions
-from reflect_lab.documents.policy_file import apply_overrides, checked_policy, load_policy, read_policy
+from reflect_lab.documents.policy_file import apply_overrides, checked_policy, load_policy, policy_names, read_policy
 from reflect_lab.documents.suggest import did_you_mean, nearest, shown
 from reflect_lab.evidence.check import SandboxChoice
+from reflect_lab.roles.prompt import shipped_critics
 
 _CHOICES = {
     "reflection": ("on", "off"),
@@ -127,8 +128,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of a run; the few of the first help screen come first."""
     add = parser.add_argument
     add("--model", metavar="NAME", help="model to write with: NAME, NAME@ENDPOINT, local, scripted:FILE")
-    add("--critic", metavar="NAME", help="critic prompt: a shipped one, one made with %%%%critic, or a file")
-    add("--policy", metavar="NAME", help="policy: a shipped one, or a YAML file")
+    add("--critic", metavar="NAME", help=f"critic prompt: {', '.join(shipped_critics())}, one of %%%%critic, or a file")
+    add("--policy", metavar="NAME", help=f"policy: {', '.join(policy_names())}, or a YAML file")
     add("--max-revisions", type=int, metavar="N", help="revisions after the first draft (drafts = revisions + 1)")
     add("--budget-tokens", type=int, metavar="N", help="tokens of all calls together")
     more = parser.add_argument_group("more")

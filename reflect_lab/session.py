@@ -31,8 +31,9 @@ from reflect_lab.models.scripted import ScriptedClient
 from reflect_lab.options import RunOptions, resolve_policy
 from reflect_lab.recording import Recording
 from reflect_lab.roles.critic import Critic
+from reflect_lab.roles.critic_registry import CriticRegistry
 from reflect_lab.roles.generator import Generator
-from reflect_lab.roles.prompt import Prompt, generator_prompt, shipped_critic
+from reflect_lab.roles.prompt import Prompt, generator_prompt
 from reflect_lab.store.layout import traces_folder
 from reflect_lab.store.redact import Redactor
 
@@ -55,7 +56,7 @@ class Session:
     traces: str | Path | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     cwd: Path = field(default_factory=Path.cwd)
-    critics: dict[str, Prompt] = field(default_factory=dict)
+    critics: CriticRegistry = field(default_factory=CriticRegistry)
 
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
@@ -145,7 +146,7 @@ class Session:
                 return Prompt(path.stem, path.read_text("utf-8-sig"))
             except (OSError, ValueError) as error:
                 raise WrongUse(f"the critic file {name} can't be read: {error}") from None
-        return shipped_critic(name, tuple(self.critics))
+        return self.critics[name]
 
     def recording(self, explicit: str | Path | None = None) -> Recording:
         """What records runs in a traces folder; it stays open until the session is closed."""

@@ -152,10 +152,14 @@ def _draft(run: Run, position: int, caps: Caps) -> str:
         return body + _details(f"Draft {draft.index} as written", _block(draft.text, caps.older))
     if not any(row.kind in ("old", "new") for row in rows):
         return f"{body}<div>Draft {draft.index} is the same as draft {draft.parent}.</div>"
-    lines = "".join(_row(row, caps) for row in rows[: caps.rows])
-    more = _more(caps.rows, len(rows), "diff line")
     title = f"<div>What changed from draft {draft.parent} to draft {draft.index}</div>"
-    return f'{body}{title}<pre class="{NO_MATH}" style="{_PRE}">{lines}</pre>{more}'
+    return f"{body}{title}{diff_html(rows, caps)}"
+
+
+def diff_html(rows: Sequence[Row], caps: Caps) -> str:
+    """The rows of a diff as a block of HTML, as many and as long as `caps` allows. All text in it is escaped."""
+    lines = "".join(_row(row, caps) for row in rows[: caps.rows])
+    return f'<pre class="{NO_MATH}" style="{_PRE}">{lines}</pre>{_more(caps.rows, len(rows), "diff line")}'
 
 
 def _row(row: Row, caps: Caps) -> str:

@@ -91,9 +91,13 @@ def _draft(run: Run, position: int, caps: Caps) -> Iterator[str]:
         yield f"  draft {draft.index} is the same as draft {draft.parent}"
     else:
         yield f"  draft {draft.parent} -> draft {draft.index}"
-        for row in rows[: caps.rows]:
-            yield f"    {_row(row, caps.line)}"
+        yield from (f"    {line}" for line in diff_lines(rows, caps))
         yield from _more(caps.rows, len(rows), "diff line")
+
+
+def diff_lines(rows: Sequence[Row], caps: Caps) -> Iterator[str]:
+    """The rows of a diff as lines of text, as many and as long as `caps` allows."""
+    return (_row(row, caps.line) for row in rows[: caps.rows])
 
 
 def _row(row: Row, limit: int) -> str:

@@ -17,10 +17,10 @@ from reflect_lab.core.observer import Latest, Observer
 from reflect_lab.core.run import Run
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.task_cell import Cell, fill_task, parse_cell
+from reflect_lab.notebook.critic_commands import CriticCommands
 from reflect_lab.notebook.explain import Explainer
-from reflect_lab.notebook.live import LiveView, PlainView, View
+from reflect_lab.notebook.live import LiveView, PlainView, View, display_forms
 from reflect_lab.options import OptionParser, add_run_options, run_options
-from reflect_lab.roles.prompt import Prompt
 from reflect_lab.session import Session
 
 LINE_COMMANDS = ("doctor", "list", "show", "sql", "tour")
@@ -60,6 +60,7 @@ class Commands:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
         self.session = Session(cwd=Path.cwd(), environ=os.environ)
+        self._critics = CriticCommands(self.session)
         self._shown: Run | None = None
         self._cell_options = _cell_parser()
 
@@ -96,15 +97,12 @@ class Commands:
     def register_critic(self, line: str, cell: str) -> None:
         """`%%critic NAME`: the cell's text becomes a critic prompt of this session."""
         with _clean_errors():
-            names = shlex.split(line)
-            if len(names) != 1 or names[0].startswith("-"):
-                raise WrongUse("%%critic wants one name: %%critic NAME")
-            if not cell.strip():
-                raise WrongUse(f"%%critic {names[0]}: the prompt is empty; write it below this line")
-            prompt = Prompt(names[0], cell.strip() + "\n")
-            self.session.critics[prompt.name] = prompt
-            items = f", {len(prompt.rubric)} rubric items" if prompt.rubric else ""
-            print(f"critic {prompt.name}: version {prompt.use.sha256[:12]}{items}")  # noqa: T201
+            print(self._critics.register(line, cell))  # noqa: T201
+
+    def critic(self, line: str) -> None:
+        """`%critic`: lists the critics; `%critic diff NAME` shows what changed."""
+        with _clean_errors():
+            display_forms(self._critics.line(line))
 
     def close(self) -> None:
         """Releases the session; works with and without a running loop."""

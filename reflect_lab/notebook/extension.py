@@ -58,6 +58,10 @@ class Extension:
         """%%critic NAME: registers the cell's text as a critic prompt."""
         self.commands.register_critic(line, cell)
 
+    def critic_line(self, line: str) -> None:
+        """%critic list | diff NAME | diff A B"""
+        self.commands.critic(line)
+
     def awaiting(self, lines: list[str]) -> list[str]:
         """Awaits a `%%reflect` cell. A cell within another magic is left alone: it is compiled without await. So is an
         empty one, which the shell refuses by the magic's name."""
@@ -118,6 +122,7 @@ def _magics(extension: Extension) -> list[tuple[str, Callable[..., Any], str]]:
         (AWAITABLE, extension.reflect_awaited, "cell"),
         ("reflect", extension.reflect_line, "line"),
         ("critic", extension.critic, "cell"),
+        ("critic", extension.critic_line, "line"),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -42,7 +42,7 @@ class PlainView(View):
     def finish(self, run: Run) -> None:
         if self._buttons_off:
             print(f"the buttons were off while this ran: {self._buttons_off}")  # noqa: T201
-        _display(_bundle(run, self.traces), raw=True)
+        display_forms(_bundle(run, self.traces))
 
 
 class LiveView(View):
@@ -120,6 +120,11 @@ def step_name(step: Step) -> str:
             return "deciding"
         case _:
             return "done"
+
+
+def display_forms(forms: Mapping[str, Any]) -> None:
+    """Shows one thing that is there in several forms, by MIME type."""
+    _display(dict(forms), raw=True)
 
 
 def _display(what: object, **options: Any) -> Any:
