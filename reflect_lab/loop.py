@@ -35,6 +35,7 @@ from reflect_lab.core.run import Draft, Estimate, Role, Run, RunError, Shortage
 from reflect_lab.core.selection import with_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
+from reflect_lab.roles.patch import PatchFailed
 from reflect_lab.watch import CallHooks, CheckHooks, Watch
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,8 @@ class GeneratorRole(Protocol):
     seed: int | None
 
     def messages(self, run: Run, step: WriteDraft) -> tuple[Message, ...]: ...
-    def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft: ...
+    def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft:
+        """The draft in a reply; raises PatchFailed for a patch that can't be applied."""
 
 
 class CriticRole(Protocol):
@@ -163,20 +165,42 @@ async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
 
 
 async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Event:
+    """One draft. A patch that does not apply is asked for once more, as a rewrite: a call of its own."""
     role = roles.generator
-    messages = role.messages(run, step)
-    if step.index == 0:
-        estimate = Estimate(generator=role.client.estimate(messages))
-    else:
-        estimate = _sizes(run, step, roles)
     if step.candidate or step.index == 0:  # a revision was reserved, with its critique, when it was decided
-        short = shortage(run, "candidate" if step.candidate else "draft", estimate)
+        short = shortage(run, "candidate" if step.candidate else "draft", _draft_sizes(run, step, roles))
         if short is not None:
             return NotAfforded(shortage=short)
-    request = _request(run, step.index, "generator", role, messages, estimate)
-    reply = await _call(run, step, role.client, request, watch)
-    draft = replace(role.draft(run, step, reply), candidate=step.candidate)
-    return DraftWritten(draft=draft, ledger=watch.collected(), notices=reply.notices)
+    reply = await _generate(run, step, roles, watch)
+    problem, notices = None, reply.notices
+    try:
+        draft = role.draft(run, step, reply)
+    except PatchFailed as failed:
+        watch.keep(reply.text)
+        assert step.feedback is not None, "only a revision can be a patch"
+        step = replace(step, feedback=replace(step.feedback, mode="rewrite"))
+        run = with_rows(run, watch.rows)
+        short = shortage(run, "candidate" if step.candidate else "revision", _draft_sizes(run, step, roles))
+        if short is not None:
+            return NotAfforded(shortage=short, ledger=watch.collected())
+        reply = await _generate(run, step, roles, watch)
+        problem, notices = str(failed), notices + reply.notices
+        draft = role.draft(run, step, reply)
+    draft = replace(draft, candidate=step.candidate, patch_failed=problem)
+    return DraftWritten(draft=draft, ledger=watch.collected(), notices=notices)
+
+
+async def _generate(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> ChatReply:
+    role = roles.generator
+    request = _request(run, step.index, "generator", role, role.messages(run, step), _draft_sizes(run, step, roles))
+    return await _call(run, step, role.client, request, watch)
+
+
+def _draft_sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
+    """Prompt sizes of a draft and, where it is a revision, of the critique after it."""
+    if step.index:
+        return _sizes(run, step, roles)
+    return Estimate(generator=roles.generator.client.estimate(roles.generator.messages(run, step)))
 
 
 async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> Event:
@@ -191,10 +215,9 @@ async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> E
     request = _request(run, step.index, "critic", role, messages, estimate)
     reply = await _call(run, step, role.client, request, watch)
     answer = role.read(reply)
-    rows = watch.collected()
-    if answer.validity != "ok" and rows:
-        rows = (*rows[:-1], replace(rows[-1], text=reply.text))  # earlier answers stand in the ledger only
-    return CriticAnswered(reply=answer, ledger=rows, notices=reply.notices)
+    if answer.validity != "ok":
+        watch.keep(reply.text)
+    return CriticAnswered(reply=answer, ledger=watch.collected(), notices=reply.notices)
 
 
 def _sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:

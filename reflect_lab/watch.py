@@ -37,6 +37,11 @@ class Watch:
         rows, self.rows = tuple(self.rows), []
         return rows
 
+    def keep(self, text: str) -> None:
+        """Keeps the text of the last answer in its ledger row: one that stands nowhere else in the record."""
+        if self.rows:
+            self.rows[-1] = replace(self.rows[-1], text=text)
+
     def fold(self, run: Run, event: Event) -> Run:
         run = self.marked(after(run, event))
         self.tell("on_event", run, event)

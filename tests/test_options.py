@@ -19,7 +19,6 @@ from reflect_lab.options import RunOptions, resolve_policy
         (Policy(limits=Limits(cost=0.01)), "limits.cost"),
         (Policy(limits=Limits(revisions=-1)), "limits.revisions"),
         (Policy(rules=Rules(patience=0)), "rules.patience"),
-        (Policy(rules=Rules(revision="patch")), "rules.revision"),
         (Policy(on_exhaustion="model:other"), "on_exhaustion"),
     ],
 )

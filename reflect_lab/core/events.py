@@ -33,9 +33,11 @@ class CriticAnswered:
 
 @dataclass(frozen=True, kw_only=True)
 class NotAfforded:
-    """A paid step that the budget does not allow; nothing was spent."""
+    """A call that the budget does not allow. `ledger` holds what its step had cost by then: a patch that did not apply
+    and whose rewrite can't be afforded."""
 
     shortage: Shortage
+    ledger: tuple[LedgerRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

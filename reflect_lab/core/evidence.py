@@ -10,6 +10,8 @@ Status = Literal["passed", "failed", "error", "denied", "not_run"]
 Rank = Literal["deterministic", "executed", "retrieval", "human", "model"]
 LocationKind = Literal["whole", "line", "lines", "clause", "path", "paragraph", "quote"]
 
+BUILT_IN_GATES: frozenset[str] = frozenset({"whole", "format"})
+"""Gates of no check: the draft is cut off, empty or refused, or it is not clear which part of the reply it is."""
 AUTHORITATIVE: frozenset[str] = frozenset({"deterministic", "executed", "human"})
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from reflect_lab.core.critique import SEVERITIES, Critique, Issue
+from reflect_lab.core.evidence import BUILT_IN_GATES
 from reflect_lab.core.policy import Rules
-from reflect_lab.core.run import Feedback
+from reflect_lab.core.run import Feedback, FeedbackMode
 
 
 def ordered(critique: Critique) -> tuple[Issue, ...]:
@@ -18,4 +19,26 @@ def feedback(critique: Critique, rules: Rules) -> Feedback | None:
     if not issues:
         return None
     ids = tuple(i.id for i in issues)
-    return Feedback(mode="rewrite", sent=ids[: rules.max_issues], withheld=ids[rules.max_issues :])
+    mode = revision_mode(critique, rules)
+    return Feedback(mode=mode, sent=ids[: rules.max_issues], withheld=ids[rules.max_issues :])
+
+
+def revision_mode(critique: Critique, rules: Rules) -> FeedbackMode:
+    """Whether a revision is asked for as a patch or as a rewrite.
+
+    A patch where every blocking issue, withheld ones too, has a place in the draft: what is right then stays as it is.
+    A rewrite where one of them concerns the whole or names no place, where nothing blocks (a low score says nothing
+    about places), and always where the draft is not whole: half a draft is nothing to mend. Else the policy's
+    `revision` has the last word.
+    """
+    if any(issue.source in BUILT_IN_GATES for issue in critique.issues):
+        return "rewrite"
+    if rules.revision != "auto":
+        return rules.revision
+    has_places = all(_has_place(issue) for issue in critique.blocking)
+    return "patch" if critique.blocking and has_places else "rewrite"
+
+
+def _has_place(issue: Issue) -> bool:
+    """Whether an issue says where in the draft it is; a critic's own words for a place count."""
+    return issue.location is not None and issue.location.kind != "whole" and bool(issue.location.value)

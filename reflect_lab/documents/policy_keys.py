@@ -66,7 +66,7 @@ READERS: Mapping[str, Mapping[str, Reader]] = {
         "repeat_limit": values.count(1),
         "pass_score": values.share,
         "max_issues": values.count(1),
-        "revision": values.revision(get_args(_RULE_TYPES["revision"])),
+        "revision": values.one_of(get_args(_RULE_TYPES["revision"])),
         **{name: values.one_of(get_args(_RULE_TYPES[name])) for name in _CHOICES},
         "width": values.count(1),
     },

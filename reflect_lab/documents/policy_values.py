@@ -131,16 +131,6 @@ def exhaustion(value: object, where: str) -> str:
     return cast(str, one_of(("review", "stop"), {"human_review": "review"})(value, where))
 
 
-def revision(options: Sequence[str]) -> Reader:
-    def read(value: object, where: str) -> str:
-        chosen: str = one_of(options)(value, where)
-        if chosen == "patch":
-            raise WrongUse(f"{where}: revisions by patch are not built yet; write rewrite or auto")
-        return chosen
-
-    return read
-
-
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise WrongUse(f"{where} must be a number, not {shown(value)}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from reflect_lab.core.chat import ChatRequest
 from reflect_lab.core.events import Event
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import LedgerRow, Run
@@ -55,6 +56,7 @@ class LiveView(View):
         self._stop: Callable[[], object] | None = None
         self._widget: Any = None
         self._handle: Any = None
+        self._doing = ""
 
     def on_stop(self, stop: Callable[[], object]) -> None:
         self._stop = stop
@@ -69,7 +71,12 @@ class LiveView(View):
         self._handle = _display(self._widget, display_id=True)
 
     def around_step(self, run: Run, step: Step) -> AbstractContextManager[object]:
-        self._widget.show_live(step_name(step))
+        self._doing = step_name(step)
+        self._widget.show_live(self._doing)
+        return nullcontext()
+
+    def around_call(self, run: Run, request: ChatRequest, model: str) -> AbstractContextManager[object]:
+        self._widget.show_live(self._doing)  # a second call of one step writes its text anew
         return nullcontext()
 
     def on_text(self, run: Run, step: Step, delta: str) -> None:

@@ -13,12 +13,23 @@ from reflect_lab.core.policy import Section
 from reflect_lab.core.run import Candidate, Round, Run
 from reflect_lab.core.steps import WriteDraft
 from reflect_lab.documents.visible import visible
+from reflect_lab.roles.patch import DIVIDER, REPLACE, SEARCH
 
 MAX_EVIDENCE = 2_000
 """Characters of one check's report in a prompt."""
 MAX_FACTS = 8_000
 MAX_DRAFT = 60_000
 MAX_QUOTE = 600
+
+
+PATCH_FORM = f"""\
+Answer with changes to the draft and nothing else, each one a block of this form:
+{SEARCH}
+lines copied exactly from the draft, enough of them that they stand there only once
+{DIVIDER}
+the lines that take their place
+{REPLACE}
+What no block names stays as it is. Blocks must not overlap."""
 
 
 def quoted(name: str, text: str, salt: str, limit: int) -> str:
@@ -48,12 +59,12 @@ def generator_messages(run: Run, step: WriteDraft) -> tuple[Message, ...]:
         makers |= _of_the_round(before, run.salt, peers=before.others)
     view = run.policy.views.generator
     if run.policy.views.draft_role == "user" or before is None or "draft" not in view:
-        return (Message(role="user", content=_joined(makers, view, _form(run))),)
+        return (Message(role="user", content=_joined(makers, view, _form(run, step))),)
     at = view.index("draft")
     return (
         Message(role="user", content=_joined(makers, view[:at])),
         Message(role="assistant", content=clipped(before.draft.text, MAX_DRAFT)),
-        Message(role="user", content=_joined(makers, view[at + 1 :], _form(run))),
+        Message(role="user", content=_joined(makers, view[at + 1 :], _form(run, step))),
     )
 
 
@@ -98,7 +109,10 @@ def _joined(makers: Makers, view: Sequence[Section], last: str = "") -> str:
     return "\n\n".join(part for part in [*parts, last] if part)
 
 
-def _form(run: Run) -> str:
+def _form(run: Run, step: WriteDraft) -> str:
+    """The form of the answer that is asked for."""
+    if step.feedback is not None and step.feedback.mode == "patch":
+        return PATCH_FORM
     language = run.task.language
     return f"Answer with one fenced ```{language} block and no other block." if language else ""
 

@@ -161,7 +161,7 @@ class SpanObserver(Observer):
         pending, tree.pending = tree.pending, None
         if pending is None:
             return
-        if isinstance(event, NotAfforded):
+        if isinstance(event, NotAfforded) and not event.ledger:
             # Nothing was done: a span that is never ended is never exported.
             if isinstance(pending.step, WriteDraft):
                 tree.round = None
