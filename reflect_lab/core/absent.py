@@ -2,15 +2,18 @@
 
 Dates, amounts, identifiers and numbers are compared as values, names as words. A name is a capitalised word of a prose
 draft that does not open a sentence; in code capital letters mean something else. A number that only counts places
-("step 2", "line 14") is a reference, no value.
+("step 2", "line 14") is no value, and a single digit is pointed at only together with a content word beside it
+("7 days"), since almost every text says 1, 2 or 3 (`docs/grounding.md` has the figures).
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from reflect_lab.core.values import KnownValues, Value, find_values
 from reflect_lab.core.words import Word, is_content, words
@@ -20,8 +23,10 @@ _PLACES = (
     "section|sentence|stage|step|test|version"
 )
 _REFERENCE = re.compile(
-    rf"(?i)\b(?:{_PLACES})s?[\s:*#]{{1,3}}[0-9]+(?![0-9]*[.,:/-][0-9])(?:\s?(?:-|–|to|and|or|,|&)\s?[0-9]+(?![0-9.,]))*"
+    rf"(?i)\b(?:{_PLACES})s?[\s:*#]{{1,3}}[0-9]{{1,3}}(?![0-9]|[.,:/-][0-9])"
+    rf"(?:\s?(?:-|–|to|and|or|,|&)\s?[0-9]{{1,3}}(?![0-9]|[.,:/-][0-9]))*"
 )
+_FORMULA = re.compile(r"\\[A-Za-z]{2,}|\\[(\[]|\$\$")
 _ABBREVIATIONS = frozenset(("dr", "mr", "mrs", "ms", "no", "prof", "shri", "smt", "sri", "st", "vs"))
 _TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -54,25 +59,26 @@ class Absences:
     def pointed_at(self, evidence: str, location: str | None) -> Absent | None:
         """The one that an issue points at. A date, amount or identifier goes before a name, a name before a number;
         of equals the draft's first one."""
-        pointing = [_without_references(evidence)]
+        pointing = [_readable(evidence)]
         if location and (any(c.isalpha() for c in location) or location in self._draft):
-            pointing.append(_without_references(location))
+            pointing.append(_readable(location))
         # In capitals as well: a critic's `25 august` is a date, its `ket-7731` an identifier.
         mentioned = KnownValues([*pointing, *(text.upper() for text in pointing)])
         values = [value for value in self.values if value in mentioned]
-        for value in values:
-            if value.kind != "number":
-                return Absent(value.canonical, value.start, value.end)
-        said = {word.text for text in pointing for word in words(text)} if self.names else set()
-        for name in self.names:
-            if name.text in said:
+        distinct = next((value for value in values if value.kind != "number"), None)
+        if distinct is None:
+            said = [[word.text for word in words(text)] for text in pointing]
+            name = next((name for name in self.names if any(name.text in text for text in said)), None)
+            if name is not None:
                 return Absent(self._draft[name.start : name.end], name.start, name.end)
-        return Absent(values[0].canonical, values[0].start, values[0].end) if values else None
+            pairs = {pair for text in said for pair in pairwise(text)}
+            distinct = next((value for value in values if _digits(value) > 1 or self._beside(value) & pairs), None)
+        return Absent(distinct.canonical, distinct.start, distinct.end) if distinct else None
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
         """The draft's values that no source holds, in order of their place."""
-        known = KnownValues([*self._sources, " ".join(self._counts)])
+        known = KnownValues([*map(_readable, self._sources), " ".join(self._counts)])
         return tuple(value for value in self._own if value not in known)
 
     @cached_property
@@ -84,13 +90,27 @@ class Absences:
         taken = [(value.start, value.end) for value in self._own]
         return tuple(
             name
-            for name in find_names(self._draft)
+            for name in find_names(self._read)
             if name.text not in known and not any(start <= name.start < end for start, end in taken)
         )
 
     @cached_property
     def _own(self) -> tuple[Value, ...]:
-        return find_values(self._draft)
+        return find_values(self._read)
+
+    @cached_property
+    def _read(self) -> str:
+        return _readable(self._draft)
+
+    @cached_property
+    def _words(self) -> tuple[Word, ...]:
+        return words(self._read)
+
+    def _beside(self, value: Value) -> set[tuple[str, str]]:
+        """The value's word with the content word before and after it in the draft."""
+        at = bisect_left(self._words, value.start, key=lambda word: word.start)
+        near = [word.text for word in self._words[max(0, at - 1) : at + 2]]
+        return {(a, b) for a, b in pairwise(near) if any(is_content(w) and not w[0].isdigit() for w in (a, b))}
 
     @property
     def _counts(self) -> Iterator[str]:
@@ -122,10 +142,17 @@ def _opens_sentence(text: str, start: int) -> bool:
             return True
         if text[at] == ".":
             before = re.search(r"\w+$", text[max(0, at - 20) : at])
-            return before is None or not (len(before[0]) == 1 or before[0].casefold() in _ABBREVIATIONS)
+            return not before or not (re.fullmatch(r"[^\W\d]", before[0]) or before[0].casefold() in _ABBREVIATIONS)
         at -= 1
     return at < 0
 
 
-def _without_references(text: str) -> str:
-    return _REFERENCE.sub(" ; ", text)
+def _digits(value: Value) -> int:
+    return len(min(value.readings, key=len).replace(".", ""))
+
+
+def _readable(text: str) -> str:
+    """The text with references to places blanked, and dollar signs too where they enclose formulas; offsets stay."""
+    if "$" in text and _FORMULA.search(text):
+        text = re.sub(r"(?<!\\)\$", " ", text)
+    return _REFERENCE.sub(lambda match: " " * len(match[0]), text)

@@ -18,10 +18,10 @@ from reflect_lab.core.critique import Ground, RaisedIssue
 from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Draft
-from reflect_lab.core.runs_of_words import MAX_READ, Quote, Runs, Source, longest_quote
+from reflect_lab.core.runs_of_words import MAX_READ, QUOTE, Quote, QuoteRule, Runs, Source, longest_quote
 from reflect_lab.core.task import Task, text_sha256
 from reflect_lab.core.values import KnownValues, find_values
-from reflect_lab.core.words import words
+from reflect_lab.core.words import Word, words
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ class Grounded:
 class Sources:
     """Everything that an issue about one draft may quote, read once."""
 
-    def __init__(self, task: Task, draft: Draft, evidence: Sequence[Evidence], policy: Policy) -> None:
+    def __init__(
+        self, task: Task, draft: Draft, evidence: Sequence[Evidence], policy: Policy, rule: QuoteRule = QUOTE
+    ) -> None:
+        self._rule = rule
         self._ids = {r.id for r in task.requirements}
         self._requirements = [Runs(Source("requirement", r.id, r.text)) for r in task.requirements]
         self._others = [Runs(Source("task", "task", task.text))]
@@ -53,11 +56,11 @@ class Sources:
         """The ground of an issue, or the reason why it has none."""
         quoted = words(issue.evidence[:MAX_READ])
         if issue.requirement in self._ids:
-            own = longest_quote(quoted, [r for r in self._requirements if r.source.name == issue.requirement])
+            own = self._quote(quoted, [r for r in self._requirements if r.source.name == issue.requirement])
             span = (own.start, own.end) if own else (None, None)
             ground = Ground(kind="requirement", source=str(issue.requirement), start=span[0], end=span[1])
             return Grounded(ground, str(issue.requirement), issue.requirement)
-        quote = longest_quote(quoted, self._requirements) or longest_quote(quoted, self._others)
+        quote = self._quote(quoted, self._requirements) or self._quote(quoted, self._others)
         if quote is not None:
             return _on_quote(quote)
         location = None if issue.location is None else issue.location[:MAX_READ]
@@ -65,10 +68,13 @@ class Sources:
         if absent is not None:
             ground = Ground(kind="absent", source="draft", start=absent.start, end=absent.end)
             return Grounded(ground, absent.text, None)
-        quote = longest_quote(quoted, [self._draft])
+        quote = self._quote(quoted, [self._draft])
         if quote is None:
             return self._why_not(issue)
         return _on_quote(quote) if self._draft_counts else "it quotes only the draft, no source outside it"
+
+    def _quote(self, quoted: Sequence[Word], sources: Sequence[Runs]) -> Quote | None:
+        return longest_quote(quoted, sources, self._rule)
 
     def _why_not(self, issue: RaisedIssue) -> str:
         if issue.requirement:

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from reflect_lab.core.critique import GroundKind
 from reflect_lab.core.words import Word, is_content, words
 
-QUOTE_WORDS = 3
-"""Words that a quote must share with a source that is at least as long."""
 MAX_READ = 200_000
 """Characters of a quote or a source that are compared, from its start."""
+
+
+@dataclass(frozen=True)
+class QuoteRule:
+    """What makes a shared run of words a quote: so many words (or all of a shorter source), so many of content.
+
+    The defaults are the design's; `docs/grounding.md` says what others would have kept.
+    """
+
+    words: int = 3
+    content_words: int = 1
+    is_content: Callable[[str], bool] = is_content
+
+
+QUOTE = QuoteRule()
 
 
 @dataclass(frozen=True)
@@ -57,13 +70,14 @@ class Runs:
             last = _extend(states, last, word.text, end)
         return states
 
-    def longest(self, quoted: Sequence[Word]) -> tuple[int, int] | None:
+    def longest(self, quoted: Sequence[Word], rule: QuoteRule = QUOTE) -> tuple[int, int] | None:
         """The longest shared run that counts as a quote, as a range of the source's words; the first of equals."""
-        least = min(QUOTE_WORDS, len(self.words))
+        least = min(rule.words, len(self.words))
         if not least:
             return None
         states = self._states
-        at, length, content = 0, 0, -1
+        at, length = 0, 0
+        content = [0]
         best: tuple[int, int] | None = None
         for place, word in enumerate(quoted):
             while at and word.text not in states[at].after:
@@ -71,10 +85,9 @@ class Runs:
                 length = states[at].length
             if word.text in states[at].after:
                 at, length = states[at].after[word.text], length + 1
-            if is_content(word.text):
-                content = place
+            content.append(content[-1] + rule.is_content(word.text))
             is_longer = best is None or length > best[1] - best[0]
-            if length >= least and is_longer and content > place - length:
+            if length >= least and is_longer and content[-1] - content[place + 1 - length] >= rule.content_words:
                 best = (states[at].end - length, states[at].end)
         return best
 
@@ -115,11 +128,11 @@ def _extend(states: list[_State], last: int, word: str, end: int) -> int:
     return new
 
 
-def longest_quote(quoted: Sequence[Word], sources: Sequence[Runs]) -> Quote | None:
+def longest_quote(quoted: Sequence[Word], sources: Sequence[Runs], rule: QuoteRule = QUOTE) -> Quote | None:
     """The longest run of words that the quote shares with a source; the first of equals; None if all are too short."""
     best: Quote | None = None
     for source in sources:
-        run = source.longest(quoted)
+        run = source.longest(quoted, rule)
         if run and (best is None or run[1] - run[0] > len(best.words)):
             shared, offset = source.words[run[0] : run[1]], source.source.offset
             best = Quote(

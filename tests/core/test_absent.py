@@ -110,6 +110,35 @@ def test_what_a_check_says_of_its_own_is_a_source() -> None:
     assert isinstance(ground("why 15 days", checks=(tests,)), str)
 
 
+@pytest.mark.parametrize(
+    ("evidence", "draft", "is_kept"),
+    [
+        ("there are 7 of them", "It takes 7 days.", False),  # a digit alone points at nothing
+        ("7 days is too long", "It takes 7 days.", True),
+        ("only 17 of them", "It takes 17 days.", True),
+        ("it took 0.5 of that", "It takes 0.5 days.", True),
+        ("see 4815", "In step 4815 of them", True),  # too large to count places
+        ("so 12 is wrong", "## Step 12: add\nthat is all", False),
+        ("the sum 36 is wrong", "we get $4b=36$, so $b=9$ and \\frac{1}{2}", True),
+    ],
+)
+def test_a_number_is_pointed_at_by_its_digits_or_by_the_word_beside_it(
+    evidence: str, draft: str, is_kept: bool
+) -> None:
+    assert isinstance(ground(evidence, draft=draft), Grounded) is is_kept
+
+
+def test_dollar_signs_around_formulas_are_no_currency() -> None:
+    found = ground("why 36", draft="we get $4b=36$, so $b=9$ and \\frac{1}{2}")
+    assert isinstance(found, Grounded) and found.key == "36"
+    paid = ground("why 36", draft="we get $36 for it")
+    assert isinstance(paid, Grounded) and paid.key == "36 USD"
+
+
+def test_a_heading_that_counts_steps_names_nothing() -> None:
+    assert isinstance(ground("Therefore it fails", draft="## Step 2: Therefore we stop\n2. **One** thing"), str)
+
+
 def test_a_quote_of_a_source_goes_before_an_absent_value() -> None:
     found = ground("INV-55821 is in the letter to the shop")
     assert isinstance(found, Grounded) and found.ground.kind == "task"

@@ -13,7 +13,7 @@ from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.grounding import Grounded, Sources
 from reflect_lab.core.policy import Policy, Rules
 from reflect_lab.core.run import Draft
-from reflect_lab.core.runs_of_words import Runs, Source
+from reflect_lab.core.runs_of_words import QuoteRule, Runs, Source
 from reflect_lab.core.task import Fact, Requirement, Task
 from reflect_lab.core.words import is_content, words
 
@@ -69,6 +69,20 @@ def test_a_quote_is_found_in_its_source_with_offsets_into_the_original(quote: st
 )
 def test_too_little_is_no_quote(quote: str) -> None:
     assert isinstance(ground(quote), str)
+
+
+def test_contractions_are_function_words() -> None:
+    task = Task(text="If it doesn't have the floor, we won't be there.")
+    sources = Sources(task, Draft(index=0, text=""), [], Policy())
+    for evidence in ("it doesn't have the time", "we won\u2019t be late"):
+        assert isinstance(sources.ground(RaisedIssue(id="a", severity="blocking", evidence=evidence)), str)
+
+
+def test_a_stricter_rule_for_quotes_keeps_less() -> None:
+    issue = RaisedIssue(id="a", severity="blocking", evidence="that the lift is slow")
+    assert isinstance(Sources(TASK, Draft(index=0, text=""), [], Policy()).ground(issue), Grounded)
+    for rule in (QuoteRule(words=4), QuoteRule(content_words=2)):
+        assert isinstance(Sources(TASK, Draft(index=0, text=""), [], Policy(), rule).ground(issue), str)
 
 
 def test_naming_a_requirement_is_a_ground_and_naming_another_is_none() -> None:
