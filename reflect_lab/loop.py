@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from reflect_lab.core.budget import StepName, output_room, seconds_left, shortage
+from reflect_lab.core.budget import output_room, seconds_left, shortage
 from reflect_lab.core.chat import ChatClient, ChatReply, ChatRequest, Message
 from reflect_lab.core.controller import decide, has_critic, next_step
 from reflect_lab.core.critique import CriticReply
-from reflect_lab.core.errors import ModelFailed
+from reflect_lab.core.errors import ModelFailed, Unaffordable
 from reflect_lab.core.events import (
     Cancelled,
     CriticAnswered,
@@ -36,7 +36,8 @@ from reflect_lab.core.selection import with_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.roles.patch import PatchFailed
-from reflect_lab.watch import CallHooks, CheckHooks, Watch
+from reflect_lab.sizing import Asked, estimate, price
+from reflect_lab.watch import CallHooks, CheckHooks, Watch, budget_step
 
 log = logging.getLogger(__name__)
 
@@ -141,6 +142,8 @@ async def _perform(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
         try:
             async with asyncio.timeout(seconds_left(run)) as deadline:
                 return await _ask(run, step, roles, watch)
+        except Unaffordable as short:
+            return NotAfforded(shortage=short.shortage, ledger=watch.collected())
         except ModelFailed as failure:
             error = RunError(kind=failure.kind, message=str(failure))
         except Exception as fault:
@@ -168,7 +171,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
     """One draft. A patch that does not apply is asked for once more, as a rewrite: a call of its own."""
     role = roles.generator
     if step.candidate or step.index == 0:  # a revision was reserved, with its critique, when it was decided
-        short = shortage(run, "candidate" if step.candidate else "draft", _draft_sizes(run, step, roles))
+        short = shortage(run, budget_step(step), _draft_sizes(run, step, roles))
         if short is not None:
             return NotAfforded(shortage=short)
     reply = await _generate(run, step, roles, watch)
@@ -180,7 +183,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
         assert step.feedback is not None, "only a revision can be a patch"
         step = replace(step, feedback=replace(step.feedback, mode="rewrite"))
         run = with_rows(run, watch.rows)
-        short = shortage(run, "candidate" if step.candidate else "revision", _draft_sizes(run, step, roles))
+        short = shortage(run, budget_step(step), _draft_sizes(run, step, roles))
         if short is not None:
             return NotAfforded(shortage=short, ledger=watch.collected())
         reply = await _generate(run, step, roles, watch)
@@ -192,7 +195,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
 
 async def _generate(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> ChatReply:
     role = roles.generator
-    request = _request(run, step.index, "generator", role, role.messages(run, step), _draft_sizes(run, step, roles))
+    request = _request(run, step, "generator", role, role.messages(run, step), _draft_sizes(run, step, roles))
     return await _call(run, step, role.client, request, watch)
 
 
@@ -200,19 +203,19 @@ def _draft_sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
     """Prompt sizes of a draft and, where it is a revision, of the critique after it."""
     if step.index:
         return _sizes(run, step, roles)
-    return Estimate(generator=roles.generator.client.estimate(roles.generator.messages(run, step)))
+    asked = Asked(roles.generator.client, roles.generator.messages(run, step))
+    return estimate(run.policy.limits, generator=asked)
 
 
 async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> Event:
     role = roles.critic
     assert role is not None, "the policy calls for a critic and none was given"
     messages = role.messages(run, step)
-    estimate = Estimate(critic=role.client.estimate(messages))
-    name: StepName = "repair" if step.repair else "critique"
-    short = shortage(run, name, estimate)
+    sizes = estimate(run.policy.limits, critic=Asked(role.client, messages, "critic"))
+    short = shortage(run, budget_step(step), sizes)
     if short is not None:
         return NotAfforded(shortage=short)
-    request = _request(run, step.index, "critic", role, messages, estimate)
+    request = _request(run, step, "critic", role, messages, sizes)
     reply = await _call(run, step, role.client, request, watch)
     answer = role.read(reply)
     if answer.validity != "ok":
@@ -222,31 +225,34 @@ async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> E
 
 def _sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
     """Prompt sizes of a revision and of the critique after it, which is sized by that of the current draft."""
-    generator = roles.generator.client.estimate(roles.generator.messages(run, step))
+    generator = Asked(roles.generator.client, roles.generator.messages(run, step))
     if roles.critic is None or not has_critic(run):
-        return Estimate(generator=generator)
-    critic = roles.critic.client.estimate(roles.critic.messages(run, AskCritic(index=step.index - 1)))
-    return Estimate(generator=generator, critic=critic)
+        return estimate(run.policy.limits, generator=generator)
+    messages = roles.critic.messages(run, AskCritic(index=step.index - 1))
+    return estimate(run.policy.limits, generator=generator, critic=Asked(roles.critic.client, messages, "critic"))
 
 
 def _request(
     run: Run,
-    index: int,
+    step: WriteDraft | AskCritic | GatherEvidence,
     name: Role,
     role: GeneratorRole | CriticRole | _Asker,
     messages: tuple[Message, ...],
-    estimate: Estimate,
+    sizes: Estimate,
 ) -> ChatRequest:
-    room = output_room(run, estimate)
+    limits = run.policy.limits
+    drafts = run.policy.rules.width - step.candidate if isinstance(step, WriteDraft) and step.index else 1
+    room = output_room(run, sizes, drafts)
     max_tokens = role.client.max_tokens if room is None else min(role.client.max_tokens, room)
-    prompt = estimate.critic if name == "critic" else estimate.generator
+    prompt = (sizes.critic if name == "critic" else sizes.generator) or 0
     return ChatRequest(
         role=name,
-        round=index,
+        round=step.index,
         call=run.usage.calls + 1,
         messages=messages,
         max_tokens=max_tokens,
-        reserved_tokens=(prompt or 0) + max_tokens,
+        reserved_tokens=prompt + max_tokens,
+        reserved_cost=price(limits, role.client, name, prompt, max_tokens),
         temperature=role.temperature,
         seed=role.seed,
         schema=getattr(role, "schema", None),
@@ -264,12 +270,12 @@ class _Hooks(CheckHooks):
         self, client: ChatClient, messages: tuple[Message, ...], *, temperature: float | None = 0.0
     ) -> ChatReply | Shortage:
         run = with_rows(self.run, self.watch.rows)
-        estimate = Estimate(generator=client.estimate(messages))
-        short = shortage(run, "evidence", estimate)
+        sizes = estimate(run.policy.limits, generator=Asked(client, messages, "evidence"))
+        short = shortage(run, "evidence", sizes)
         if short is not None:
             return short
         asker = _Asker(client=client, temperature=temperature)
-        request = _request(run, self.step.index, "evidence", asker, messages, estimate)
+        request = _request(run, self.step, "evidence", asker, messages, sizes)
         return await _call(run, self.step, client, request, self.watch)
 
 

@@ -39,6 +39,7 @@ class RunOptions:
     budget_tokens: int | None = None
     budget_calls: int | None = None
     budget_seconds: float | None = None
+    budget_cost: float | None = None
     temperature: float | None = None
     seed: int | None = None
     reflection: Literal["on", "off"] | None = None
@@ -75,6 +76,7 @@ class RunOptions:
             budget_tokens=self.budget_tokens,
             budget_calls=self.budget_calls,
             budget_seconds=self.budget_seconds,
+            budget_cost=self.budget_cost,
             temperature=self.temperature,
             seed=self.seed,
             reflection=self.reflection or cell.reflection,
@@ -99,6 +101,7 @@ def resolve_policy(options: RunOptions, folder: Path) -> Policy:
         "total_tokens": options.budget_tokens,
         "model_calls": options.budget_calls,
         "elapsed_s": options.budget_seconds,
+        "cost": options.budget_cost,
     }
     return apply_overrides(policy, limits=limits, rules={"signal": options.signal}, reflection=options.reflection)
 
@@ -137,6 +140,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--critic-model", metavar="NAME", help="another model for the critic")
     add("--budget-calls", type=int, metavar="N", help="model calls")
     add("--budget-seconds", type=float, metavar="S", help="seconds of active work")
+    add(
+        "--budget-cost", type=float, metavar="X", help="cost, in the policy's currency (US dollars where it names none)"
+    )
     add("--temperature", type=float, metavar="T", help="temperature of the generator")
     add("--seed", type=int, metavar="N", help="seed of the model, where it keeps one")
     add("--reflection", choices=["on", "off"], help="off: one draft, checked, never revised")

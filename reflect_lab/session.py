@@ -27,6 +27,7 @@ from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.loop import Roles, run_loop
 from reflect_lab.models.endpoints import Endpoints
+from reflect_lab.models.prices import check_cost_limit
 from reflect_lab.models.scripted import ScriptedClient
 from reflect_lab.options import RunOptions, resolve_policy
 from reflect_lab.recording import Recording
@@ -125,6 +126,7 @@ class Session:
             run = replace(run, models={**run.models, "critic": _use(critic_client)})
         else:
             run = replace(run, prompts={"generator": prompt.use})
+        check_cost_limit(policy.limits, [client] if critic is None else [client, critic.client])
         script = client.script if isinstance(client, ScriptedClient) else None
         checks = await asyncio.to_thread(  # a schema is tried in a process of its own, which takes a moment
             Checks,

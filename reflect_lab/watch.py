@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
-from reflect_lab.core.errors import ReflectLabError
+from reflect_lab.core.budget import StepName, retry_shortage
+from reflect_lab.core.errors import ReflectLabError, Unaffordable
 from reflect_lab.core.events import Event
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.reducer import after
 from reflect_lab.core.run import LedgerRow, Notice, Run
-from reflect_lab.core.steps import Step
+from reflect_lab.core.steps import AskCritic, Step, WriteDraft
 from reflect_lab.core.task import CheckSpec
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,15 @@ class Watch:
             log.error("%s failed: %s: %s", what, type(observer).__name__, fault, exc_info=not expected)
 
 
+def budget_step(step: Step) -> StepName:
+    """What the budget calls a step that calls a model."""
+    if isinstance(step, AskCritic):
+        return "repair" if step.repair else "critique"
+    if isinstance(step, WriteDraft):
+        return "candidate" if step.candidate else "revision" if step.index else "draft"
+    return "evidence"
+
+
 @dataclass
 class CallHooks:
     run: Run
@@ -116,6 +126,12 @@ class CallHooks:
     def attempt(self, row: LedgerRow) -> None:
         self.watch.rows.append(row)
         self.watch.tell("on_attempt", self.run, row)
+
+    def again(self) -> None:
+        rows = [row for row in self.watch.rows if row.call == self.watch.rows[-1].call]
+        short = retry_shortage(self.run, budget_step(self.step), rows)
+        if short is not None:
+            raise Unaffordable(short)
 
     def text(self, delta: str) -> None:
         self.watch.tell("on_text", self.run, self.step, delta)

@@ -16,7 +16,7 @@ from reflect_lab.options import RunOptions, resolve_policy
 @pytest.mark.parametrize(
     ("policy", "named"),
     [
-        (Policy(limits=Limits(cost=0.01)), "limits.cost"),
+        (Policy(limits=Limits(cost=-1.0)), "limits.cost"),
         (Policy(limits=Limits(revisions=-1)), "limits.revisions"),
         (Policy(rules=Rules(patience=0)), "rules.patience"),
         (Policy(on_exhaustion="model:other"), "on_exhaustion"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from reflect_lab.core.money import Money
 from reflect_lab.core.run import LedgerRow, Notice, Role
 
 
@@ -20,7 +21,8 @@ class ChatRequest:
     """One logical call. `call` counts the run's logical calls from 1; `max_tokens` is already clamped to the budget.
 
     `schema` is a JSON Schema that the answer should follow (the critic's), None for free text. `reserved_tokens` is
-    what the budget set aside (prompt estimate + `max_tokens`). `seconds_left` is what the run's own time limit leaves
+    what the budget set aside (prompt estimate + `max_tokens`), `reserved_cost` its price in the limit's currency, where
+    cost has a limit. `seconds_left` is what the run's own time limit leaves
     for the call, retries and waits included; None where there is no limit.
     """
 
@@ -30,6 +32,7 @@ class ChatRequest:
     messages: tuple[Message, ...]
     max_tokens: int
     reserved_tokens: int
+    reserved_cost: float | None = None
     temperature: float | None = None
     seed: int | None = None
     schema: Mapping[str, object] | None = None
@@ -60,6 +63,9 @@ class CallHooks(Protocol):
     def attempt(self, row: LedgerRow) -> None:
         """One HTTP attempt is over (also a failed or cancelled one); called exactly once for each."""
 
+    def again(self) -> None:
+        """The call is about to be tried once more. Raises `Unaffordable` where the budget has no room for it."""
+
     def text(self, delta: str) -> None:
         """More of the answer's text arrived."""
 
@@ -76,6 +82,15 @@ class ChatClient(Protocol):
 
     def estimate(self, messages: Sequence[Message]) -> int:
         """The prompt's size in tokens, as an upper estimate."""
+
+    def bound(self, messages: Sequence[Message]) -> int:
+        """The prompt's size in tokens, as a bound that no tokenizer exceeds."""
+
+    def price(self, role: Role, input_tokens: int, output_tokens: int) -> Money | None:
+        """What the role's next call costs with so many tokens; None where no price is known."""
+
+    def currencies(self) -> frozenset[str | None]:
+        """The currencies in which calls are charged; None is among them where some call has no known price."""
 
     async def complete(self, request: ChatRequest, hooks: CallHooks) -> ChatReply: ...
 

@@ -34,7 +34,7 @@ class CriticAnswered:
 @dataclass(frozen=True, kw_only=True)
 class NotAfforded:
     """A call that the budget does not allow. `ledger` holds what its step had cost by then: a patch that did not apply
-    and whose rewrite can't be afforded."""
+    and whose rewrite can't be afforded, or attempts after which another one can't be."""
 
     shortage: Shortage
     ledger: tuple[LedgerRow, ...] = ()

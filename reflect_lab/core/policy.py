@@ -18,8 +18,9 @@ Select = Literal["pass", "best", "last", "vote", "rank"]
 class Limits:
     """The budget. None means that the dimension has no limit; `elapsed_s` is in seconds of active work.
 
-    `rates` converts a currency into `currency`: `{"EUR": 1.08}` reads "1 EUR = 1.08 of the limit's currency".
-    `strict` reserves a hard bound before each call, not an estimate.
+    `cost` is in `currency` (US dollars where none is named). `rates` converts other currencies into it:
+    `{"EUR": 1.08}` reads "1 EUR = 1.08 of the limit's currency". A cost limit needs a known price of each call.
+    `strict` reserves a hard bound before each call, not an estimate: a prompt by its bytes, and all of `max_tokens`.
     """
 
     revisions: int = 2
@@ -32,6 +33,11 @@ class Limits:
     tool_calls: int | None = None
     rates: Mapping[str, float] = field(default_factory=dict)
     strict: bool = False
+
+    @property
+    def cost_currency(self) -> str:
+        """The currency of the cost limit and of total costs."""
+        return self.currency or "USD"
 
 
 @dataclass(frozen=True, kw_only=True)

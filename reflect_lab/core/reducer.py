@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from reflect_lab.core.assessment import assess
-from reflect_lab.core.budget import own_evidence, usage
+from reflect_lab.core.budget import overshoot, own_evidence, run_usage, usage
 from reflect_lab.core.controller import repeats_draft
 from reflect_lab.core.critique import CriticReply, Critique
 from reflect_lab.core.drafts import diff
@@ -76,7 +76,7 @@ def after(run: Run, event: Event) -> Run:
 def _settle(run: Run, event: Event) -> Run:
     """Ledger rows and notices of the event, and which model answered."""
     rows: tuple[LedgerRow, ...] = getattr(event, "ledger", ())
-    notices = tuple(n for n in getattr(event, "notices", ()) if n not in run.notices)
+    notices = tuple(n for n in (*getattr(event, "notices", ()), *overshoot(run, rows)) if n not in run.notices)
     models: Mapping[str, ModelUse] = run.models
     for row in rows:
         if row.answered and row.role in models and models[row.role].answered != row.answered:
@@ -185,11 +185,12 @@ def with_rows(run: Run, rows: Sequence[LedgerRow]) -> Run:
 
 def _metered(run: Run) -> Run:
     """The run with its usage, and that of its current round, summed anew from the ledger."""
-    run = replace(run, usage=usage(run.ledger, own_evidence(run)))
+    run = replace(run, usage=run_usage(run))
     if run.round is None:
         return run
-    rows = [row for row in run.ledger if row.round == run.round.index]
-    return _update(run, usage=usage(rows, own_evidence(replace(run, rounds=run.rounds[-1:]))))
+    rows = [row for row in run.ledger if row.round == run.round.index and row.paid_by is None]
+    evidence = own_evidence(replace(run, rounds=run.rounds[-1:]))
+    return _update(run, usage=usage(rows, evidence, limits=run.policy.limits))
 
 
 def _update(run: Run, **changes: object) -> Run:

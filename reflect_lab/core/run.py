@@ -50,8 +50,10 @@ class Usage:
 class LedgerRow:
     """One attempt of one logical call. `call` counts logical calls of the run from 1, `attempt` from 1 within a call.
 
-    `reserved_tokens` is the estimate that was set aside before the call. `cost_uncertain`: the provider may have
-    charged for an attempt whose usage never arrived.
+    `reserved_tokens` is the estimate that was set aside before the call, `reserved_cost` the price of it, in the
+    limit's currency, where cost has a limit. `cost_uncertain`: the provider may have charged for an attempt whose usage
+    never arrived. `paid_by` is the run that made the attempt, where that is the one that handed over to this one.
+    `seconds` includes a wait before the attempt.
     """
 
     role: Role
@@ -69,11 +71,13 @@ class LedgerRow:
     currency: str | None = None
     seconds: float = 0.0
     reserved_tokens: int | None = None
+    reserved_cost: float | None = None
     finish_reason: str | None = None
     answered: str | None = None
     protocol: str | None = None
     dropped_params: tuple[str, ...] = ()
     cost_uncertain: bool = False
+    paid_by: str | None = None
     text: str | None = None
 
 
@@ -152,10 +156,19 @@ class Shortage:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """Prompt sizes in tokens of the calls that a step needs; None where the step makes no such call."""
+    """What a step's calls may take. `generator` and `critic` are prompt sizes in tokens of one call each; None where
+    the step makes no such call.
+
+    `*_output` is what must be left for the answer, in tokens; `*_cost` is the most that the call may cost, in the
+    limit's currency, None where cost has no limit.
+    """
 
     generator: int | None = None
     critic: int | None = None
+    generator_output: int = 64
+    critic_output: int = 64
+    generator_cost: float | None = None
+    critic_cost: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,13 +262,23 @@ class Notice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Carried:
+    """What the checks of the run that handed over to this one had taken; its calls stand in the ledger."""
+
+    seconds: float = 0.0
+    tool_calls: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """The whole record of one loop on one task.
 
     `not_recorded` holds JSON pointers of parts that a source never had. `salt` makes prompt delimiters unpredictable
     to the author of quoted text and stable for replay. `started_at` is UTC in ISO 8601, given from outside the core.
     `parent_run` started this one; where `forked_at` is a number, the rounds up to it are the parent's and were paid for
-    there. `lessons` come from earlier trials on the task.
+    there. `carried` stands where the parent handed over what was left of its budget (`on_exhaustion: model:NAME`): its
+    calls open the ledger, and every limit but that of revisions counts both runs. `lessons` come from earlier trials on
+    the task.
     """
 
     run_id: str
@@ -276,6 +299,7 @@ class Run:
     preset: str | None = None
     parent_run: str | None = None
     forked_at: int | None = None
+    carried: Carried | None = None
     lessons: tuple[str, ...] = ()
     started_at: str | None = None
     salt: str = ""

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from reflect_lab.core.chat import CallHooks, ChatReply, ChatRequest, Message
-from reflect_lab.core.run import Notice
+from reflect_lab.core.money import Money
+from reflect_lab.core.run import Notice, Role
 from reflect_lab.models import faults, params
 from reflect_lab.models.names import is_same_model
 from reflect_lab.models.prices import CURRENCY, Prices
 from reflect_lab.models.refused import RefusedParams
 from reflect_lab.models.retry import AttemptFailed, Clock, Fault, Progress, RetryPolicy, perform
 from reflect_lab.models.secret import Secret, redact
-from reflect_lab.models.tokens import TokenEstimator
+from reflect_lab.models.tokens import TokenEstimator, bound
 from reflect_lab.models.wire import Answer, read_answer
 
 if TYPE_CHECKING:
@@ -132,6 +133,19 @@ class OpenAIClient:
         """The prompt's size in tokens, as an upper estimate that learns from what the server counted."""
         return self._estimator.estimate(messages)
 
+    def bound(self, messages: Sequence[Message]) -> int:
+        """The prompt's size in tokens, as a bound: its bytes, and what this server was seen to add by itself."""
+        return bound(messages) + self._estimator.added
+
+    def price(self, role: Role, input_tokens: int, output_tokens: int) -> Money | None:
+        """What a call with so many tokens costs today; None where no price is known for this model on this server."""
+        cost = self._price(self._name, input_tokens, output_tokens, None)
+        return None if cost is None else Money(cost, CURRENCY)
+
+    def currencies(self) -> frozenset[str | None]:
+        """US dollars where the price is known."""
+        return frozenset({CURRENCY if self.price("generator", 1, 1) is not None else None})
+
     async def complete(self, request: ChatRequest, hooks: CallHooks) -> ChatReply:
         """One logical call. Raises ModelFailed when it fails for good; every attempt is reported to `hooks`."""
         call = _Call(self, request, hooks)
@@ -173,16 +187,18 @@ class OpenAIClient:
             self._estimator.learn(request.messages, counted)
         return tuple(notices)
 
-    def _cost(self, progress: Progress) -> float | None:
+    def _price(
+        self, model: str, input_tokens: int | None, output_tokens: int | None, cached: int | None
+    ) -> float | None:
         if self._prices is None:
             return None
         return self._prices.cost(
-            model=progress.answered or self._name,
+            model=model,
             base_url=self._server.base_url,
             at=datetime.now(UTC),
-            input_tokens=progress.input_tokens,
-            output_tokens=progress.output_tokens,
-            cached_tokens=progress.cached_tokens,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_tokens=cached,
         )
 
 
@@ -211,7 +227,9 @@ class _Call:
             message = f"{client.endpoint} did not finish its answer within {client._timeout_s:g} s"
             raise AttemptFailed(Fault(kind="timeout", message=message, again="fault")) from None
         self.counted = progress.input_tokens
-        if (cost := client._cost(progress)) is not None:
+        answered = progress.answered or client._name
+        cost = client._price(answered, progress.input_tokens, progress.output_tokens, progress.cached_tokens)
+        if cost is not None:
             progress.cost, progress.currency = cost, CURRENCY
         return replace(reply, protocol=wanted.protocol or "json")
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import importlib
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.money import rate_to_limit
+from reflect_lab.core.policy import Limits
+
+if TYPE_CHECKING:
+    from reflect_lab.core.chat import ChatClient
 
 CURRENCY = "USD"
 _log = logging.getLogger(__name__)
@@ -58,3 +66,26 @@ class Prices:
             _log.debug("no price for %s at %s: %s", model, base_url, error)
             return None
         return float(price.total_price)
+
+
+def check_cost_limit(limits: Limits, clients: Sequence[ChatClient]) -> None:
+    """Raises WrongUse where a cost limit can't be kept: a call without a known price, or without a rate for it."""
+    if limits.cost is None:
+        return
+    unit = limits.cost_currency
+    for client in clients:
+        used = client.currencies()
+        if None in used:
+            where = (
+                f" at {client.endpoint}" if client.endpoint else ": some line of it states no cost with its currency"
+            )
+            raise WrongUse(
+                f"limits.cost can't be kept: no price is known for {client.model}{where}; leave the cost limit out and "
+                "limit tokens or calls"
+            )
+        for currency in sorted(code for code in used if code is not None):
+            if rate_to_limit(currency, limits) is None:
+                raise WrongUse(
+                    f"limits.cost is in {unit} and {client.model} is charged in {currency}: say in limits.rates what 1 "
+                    f"{currency} is in {unit} (`rates: {{{currency}: …}}`)"
+                )

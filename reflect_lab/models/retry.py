@@ -179,13 +179,14 @@ async def perform(
     """One logical call: attempts until one is answered. Raises ModelFailed when it fails for good.
 
     `attempt` raises AttemptFailed; any other exception is our own fault and ends as `internal`. `hooks.attempt` is
-    called once per attempt, also when the task is cancelled within one. `redact` takes known keys out of messages.
+    called once per attempt, also when the task is cancelled within one; a wait counts to the attempt after it.
+    `hooks.again` may refuse another one. `redact` takes known keys out of messages.
     """
     started = clock.now()
-    tally, number = Tally(), 0
+    tally, number, begun = Tally(), 0, started
     while True:
         number += 1
-        progress, begun = Progress(), clock.now()
+        progress = Progress()
         end = await _once(attempt, progress, hooks, _row(request, model, number), clock, begun)
         row = _measured(_row(request, model, number), progress, clock.now() - begun)
         if isinstance(end, ChatReply):
@@ -203,7 +204,9 @@ async def perform(
         hooks.attempt(_failed_row(row, progress, end, step))
         if isinstance(step, GiveUp):
             raise ModelFailed(step.kind, step.message)
+        hooks.again()
         tally = step.tally
+        begun = clock.now()
         if step.wait > 0:
             await clock.sleep(step.wait)
 
@@ -250,6 +253,7 @@ def _row(request: ChatRequest, model: str, number: int) -> LedgerRow:
         model=model,
         status="ok",
         reserved_tokens=request.reserved_tokens,
+        reserved_cost=request.reserved_cost,
     )
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from reflect_lab.core.chat import CallHooks, ChatReply, ChatRequest, Message
 from reflect_lab.core.errors import ModelFailed
+from reflect_lab.core.money import Money
+from reflect_lab.core.run import Role
 from reflect_lab.models.retry import AttemptFailed, Clock, Fault, Progress, RetryPolicy, is_retried_status, perform
 from reflect_lab.models.script_lines import CheckLine, ReplyLine, ScriptedError, read_script
-from reflect_lab.models.tokens import script_estimate
+from reflect_lab.models.tokens import bound, script_estimate
 from reflect_lab.models.wire import CONTENT_FILTERED
 
 DEFAULT_MAX_TOKENS = 1024
@@ -23,8 +26,9 @@ class Script:
     def __init__(self, lines: Sequence[ReplyLine | CheckLine], file: str) -> None:
         self.file = file
         self.check_lines = tuple(line for line in lines if isinstance(line, CheckLine))
+        self.reply_lines = tuple(line for line in lines if isinstance(line, ReplyLine))
         self._replies = {
-            role: iter([line for line in lines if isinstance(line, ReplyLine) and line.role == role])
+            role: deque(line for line in self.reply_lines if line.role == role)
             for role in ("generator", "critic", "evidence")
         }
         self._checks = {name: iter([c for c in self.check_lines if c.name == name]) for name in self.check_names}
@@ -41,10 +45,13 @@ class Script:
 
     def next_reply(self, role: str) -> ReplyLine:
         """The role's next line. Raises ModelFailed (`script_ended`) when there is none left."""
-        line = next(self._replies.get(role, iter(())), None)
-        if line is None:
+        if not self._replies.get(role):
             raise ModelFailed("script_ended", f"{self.file} holds no further line for the {role}")
-        return line
+        return self._replies[role].popleft()
+
+    def upcoming(self, role: str) -> ReplyLine | None:
+        """The answer that the role's next call will get (errors before it are tried again); None where none is left."""
+        return next((line for line in self._replies.get(role, ()) if line.error is None), None)
 
     def next_check(self, name: str) -> CheckLine | None:
         """The next line of the check `name`; None when the name is not scripted.
@@ -83,6 +90,22 @@ class ScriptedClient:
     def estimate(self, messages: Sequence[Message]) -> int:
         """UTF-8 bytes of all messages / 3, rounded up."""
         return script_estimate(messages)
+
+    def bound(self, messages: Sequence[Message]) -> int:
+        """A token per UTF-8 byte, and some per message."""
+        return bound(messages)
+
+    def price(self, role: Role, input_tokens: int, output_tokens: int) -> Money | None:
+        """The cost that the role's next line states, whatever the counts; None where it states none."""
+        line = self.script.upcoming(role)
+        if line is None or line.usage.cost is None or line.usage.currency is None:
+            return None
+        return Money(line.usage.cost, line.usage.currency)
+
+    def currencies(self) -> frozenset[str | None]:
+        """The currencies of the costs that the script's lines state. A line that is an error needs none."""
+        used = [line.usage for line in self.script.reply_lines if line.error is None]
+        return frozenset(None if usage.cost is None else usage.currency for usage in used)
 
     def next_check(self, name: str) -> CheckLine | None:
         """The script's next report of a check, as `Script.next_check`."""

@@ -11,6 +11,8 @@ from reflect_lab.models.retry import Progress
 FIRST_RATIO = 1 / 3
 """Tokens per UTF-8 byte before anything was learnt; English and code have 0.2 to 0.3."""
 PER_MESSAGE = 4
+BOUND_PER_MESSAGE = 16
+"""Tokens of a chat template's marks around a message: the role, its begin and its end; templates take 3 to 8."""
 MARGIN = 1.15
 LEAST_LEARNT_BYTES = 400
 """In shorter prompts the server's own additions (a hidden system prompt) outweigh the text."""
@@ -47,6 +49,12 @@ def utf8_size(messages: Sequence[Message]) -> int:
     return sum(len(m.content.encode("utf-8", "surrogatepass")) for m in messages)
 
 
+def bound(messages: Sequence[Message]) -> int:
+    """A prompt's tokens as a bound: a token per UTF-8 byte, which no byte-level tokenizer exceeds, and what a template
+    puts around messages. A server's own hidden system prompt is not in it."""
+    return utf8_size(messages) + BOUND_PER_MESSAGE * (len(messages) + 1)
+
+
 def script_estimate(messages: Sequence[Message]) -> int:
     """A scripted model's prompt size: UTF-8 bytes of all messages / 3, rounded up."""
     return math.ceil(utf8_size(messages) / 3)
@@ -63,6 +71,11 @@ class TokenEstimator:
         self._learnt: float | None = None
         self._least: float | None = None
         self._added = 0
+
+    @property
+    def added(self) -> int:
+        """Tokens that the server was seen to add to a prompt by itself."""
+        return self._added
 
     def estimate(self, messages: Sequence[Message]) -> int:
         ratio = FIRST_RATIO if self._learnt is None else min(self._learnt * MARGIN, MOST_PER_BYTE)

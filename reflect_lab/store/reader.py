@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from reflect_lab.core.budget import usage
+from reflect_lab.core.budget import run_usage
 from reflect_lab.core.events import Event
 from reflect_lab.core.run import LedgerRow, Notice, Outcome, Run, RunError
 from reflect_lab.store import layout, lines, locks
@@ -254,9 +254,8 @@ def _with_open_attempts(run: Run, rows: Iterable[LedgerRow]) -> Run:
     extra = tuple(rows)
     if not extra:
         return run
-    ledger = run.ledger + extra
-    evidence = [piece for one in run.rounds for piece in one.evidence or ()]
-    return replace(run, ledger=ledger, usage=usage(ledger, evidence))
+    run = replace(run, ledger=run.ledger + extra)
+    return replace(run, usage=run_usage(run))
 
 
 def _time(line: Mapping[str, Any]) -> datetime:

@@ -100,7 +100,7 @@ def test_an_unknown_policy_name_gets_the_nearest_one() -> None:
         ("limits: {total_tokens: -1}", "p.yaml: limits.total_tokens must be at least 0, not -1"),
         ("limits: {elapsed_s: -0.5}", "p.yaml: limits.elapsed_s must be at least 0 seconds, not -0.5"),
         ("limits: {elapsed_s: .inf}", "p.yaml, line 1: inf is no number that can be used here"),
-        ("limits: {cost: 1}", "p.yaml: limits.cost: a cost limit is not enforced yet"),
+        ("limits: {cost: -1}", "p.yaml: limits.cost must be at least 0, not -1"),
         ("limits: {currency: dollars}", "p.yaml: limits.currency must be a currency code such as USD"),
         ("limits: {rates: {EUR: 0}}", "p.yaml: limits.rates.EUR must be above 0, not 0"),
         ("rules: {patience: 0}", "p.yaml: rules.patience must be at least 1, not 0"),

@@ -147,7 +147,7 @@ VIEW = st.lists(st.sampled_from(get_args(Section)), unique=True, min_size=1).map
 LIMITS = st.builds(
     Limits,
     revisions=_count(0), model_calls=_maybe(_count(0)), critic_calls=_maybe(_count(0)), total_tokens=_maybe(_count(0)),
-    elapsed_s=_maybe(AMOUNTS), cost=st.none(), currency=_maybe(CODES), tool_calls=_maybe(_count(0)),
+    elapsed_s=_maybe(AMOUNTS), cost=_maybe(AMOUNTS), currency=_maybe(CODES), tool_calls=_maybe(_count(0)),
     rates=st.dictionaries(CODES, st.floats(0, exclude_min=True, allow_infinity=False), max_size=3),
     strict=st.booleans(),
 )  # fmt: skip

@@ -30,6 +30,9 @@ class Recording:
     def attempt(self, row: LedgerRow) -> None:
         self.rows.append(row)
 
+    def again(self) -> None:
+        """There is always room for another try."""
+
     def text(self, delta: str) -> None:
         self.deltas.append(delta)
         if self.on_text:

@@ -6,9 +6,12 @@
  * `not_recorded` holds JSON pointers of parts that a source never had. `salt` makes prompt delimiters unpredictable
  * to the author of quoted text and stable for replay. `started_at` is UTC in ISO 8601, given from outside the core.
  * `parent_run` started this one; where `forked_at` is a number, the rounds up to it are the parent's and were paid for
- * there. `lessons` come from earlier trials on the task.
+ * there. `carried` stands where the parent handed over what was left of its budget (`on_exhaustion: model:NAME`): its
+ * calls open the ledger, and every limit but that of revisions counts both runs. `lessons` come from earlier trials on
+ * the task.
  */
 export interface Run {
+  carried: Carried | null;
   forked_at: number | null;
   ledger: LedgerRow[];
   lessons: string[];
@@ -41,10 +44,19 @@ export interface Run {
   };
 }
 /**
+ * What the checks of the run that handed over to this one had taken; its calls stand in the ledger.
+ */
+export interface Carried {
+  seconds: number;
+  tool_calls: number;
+}
+/**
  * One attempt of one logical call. `call` counts logical calls of the run from 1, `attempt` from 1 within a call.
  *
- * `reserved_tokens` is the estimate that was set aside before the call. `cost_uncertain`: the provider may have
- * charged for an attempt whose usage never arrived.
+ * `reserved_tokens` is the estimate that was set aside before the call, `reserved_cost` the price of it, in the
+ * limit's currency, where cost has a limit. `cost_uncertain`: the provider may have charged for an attempt whose usage
+ * never arrived. `paid_by` is the run that made the attempt, where that is the one that handed over to this one.
+ * `seconds` includes a wait before the attempt.
  */
 export interface LedgerRow {
   answered: string | null;
@@ -60,8 +72,10 @@ export interface LedgerRow {
   input_tokens: number | null;
   model: string;
   output_tokens: number | null;
+  paid_by: string | null;
   protocol: string | null;
   reasoning_tokens: number | null;
+  reserved_cost: number | null;
   reserved_tokens: number | null;
   role: "generator" | "critic" | "evidence";
   round: number;
@@ -142,8 +156,9 @@ export interface Policy {
 /**
  * The budget. None means that the dimension has no limit; `elapsed_s` is in seconds of active work.
  *
- * `rates` converts a currency into `currency`: `{"EUR": 1.08}` reads "1 EUR = 1.08 of the limit's currency".
- * `strict` reserves a hard bound before each call, not an estimate.
+ * `cost` is in `currency` (US dollars where none is named). `rates` converts other currencies into it:
+ * `{"EUR": 1.08}` reads "1 EUR = 1.08 of the limit's currency". A cost limit needs a known price of each call.
+ * `strict` reserves a hard bound before each call, not an estimate: a prompt by its bytes, and all of `max_tokens`.
  */
 export interface Limits {
   cost: number | null;
@@ -414,11 +429,19 @@ export interface Candidate {
   evidence: Evidence[] | null;
 }
 /**
- * Prompt sizes in tokens of the calls that a step needs; None where the step makes no such call.
+ * What a step's calls may take. `generator` and `critic` are prompt sizes in tokens of one call each; None where
+ * the step makes no such call.
+ *
+ * `*_output` is what must be left for the answer, in tokens; `*_cost` is the most that the call may cost, in the
+ * limit's currency, None where cost has no limit.
  */
 export interface Estimate {
   critic: number | null;
+  critic_cost: number | null;
+  critic_output: number;
   generator: number | null;
+  generator_cost: number | null;
+  generator_output: number;
 }
 /**
  * A step that can't be afforded: `needed` and `left` are in the unit of `dimension`.
