@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 import yaml
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.policy import Policy
+from reflect_lab.core.policy import Policy, Section
 from reflect_lab.documents.policy_file import load_policy, policy_mapping, policy_names
 from reflect_lab.documents.policy_keys import ALIASES, READERS, SECTIONS, Key
 
@@ -79,6 +79,16 @@ def test_the_bounds_are_those_of_the_code(name: str) -> None:
         assert all(accepts(name, yaml.safe_load(word)) for word in words(bounds)), bounds
     assert accepts(name, None) == ("`null`" in bounds)
     assert not accepts(name, "nonsense") or bounds == "text"
+
+
+def test_every_word_that_a_choice_knows_stands_in_its_row() -> None:
+    for name, cells in ROWS.items():
+        at = key(name)
+        owner = type(getattr(Policy(), at.section)) if at.section else Policy
+        hint = get_type_hints(owner)[at.name]
+        known = get_args(Section) if get_origin(hint) is tuple else get_args(hint)
+        if get_origin(hint) in (Literal, tuple):
+            assert words(cells[4]) == list(known), name
 
 
 def test_the_page_names_the_shipped_policies() -> None:

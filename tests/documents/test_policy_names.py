@@ -154,7 +154,8 @@ LIMITS = st.builds(
 RULES = st.builds(
     Rules,
     min_gain=SHARES, patience=_count(1), repeat_limit=_count(1), pass_score=SHARES, max_issues=_count(1),
-    revision=st.sampled_from(["auto", "rewrite"]), critic=st.sampled_from(["always", "when_gates_pass", "never"]),
+    revision=st.sampled_from(["auto", "patch", "rewrite"]),
+    critic=st.sampled_from(["always", "when_gates_pass", "never"]),
     coverage=st.sampled_from(["reported", "required"]), draft_quotes=st.sampled_from(["discard", "allow"]),
     signal=st.sampled_from(["required", "optional"]), width=_count(1),
     select=st.sampled_from(["pass", "best", "last", "vote", "rank"]), critique=st.sampled_from(["issues", "text"]),
