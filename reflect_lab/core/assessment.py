@@ -55,6 +55,7 @@ def assess(
         problem=problem,
         protocol=reply.protocol,
         repairs=repairs,
+        critic_score=reply.score,
     )
 
 

@@ -11,6 +11,7 @@ Severity = Literal["blocking", "major", "minor"]
 Validity = Literal["ok", "refused", "truncated", "invalid", "contradictory", "not_asked"]
 GroundKind = Literal["requirement", "task", "fact", "evidence", "absent", "draft"]
 ScoreKind = Literal["critic", "checks"]
+Protocol = Literal["schema", "json", "lines", "text"]
 
 SEVERITIES: tuple[Severity, ...] = ("blocking", "major", "minor")
 
@@ -40,7 +41,7 @@ class CriticReply:
     requirements_checked: tuple[str, ...] = ()
     problem: str | None = None
     text: str = ""
-    protocol: Literal["schema", "json", "lines", "text"] = "json"
+    protocol: Protocol = "json"
 
 
 @dataclass(frozen=True, kw_only=True)

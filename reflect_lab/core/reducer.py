@@ -183,6 +183,11 @@ def with_rows(run: Run, rows: Sequence[LedgerRow]) -> Run:
     return _metered(replace(run, ledger=(*run.ledger, *rows)))
 
 
+def ended(run: Run, decision: Decision, error: RunError | None = None) -> Run:
+    """The run ended by a decision that was not the controller's."""
+    return _metered(_end(run, decision, error))
+
+
 def _metered(run: Run) -> Run:
     """The run with its usage, and that of its current round, summed anew from the ledger."""
     run = replace(run, usage=run_usage(run))

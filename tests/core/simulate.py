@@ -73,14 +73,20 @@ def policy(**values: object) -> Policy:
 
 def play(turns: Sequence[Turn], task: Task = TASK, under: Policy | None = None) -> tuple[Run, list[Event]]:
     """The finished run and its events. A script that runs out ends the run with `script_ended`."""
-    run = Run(run_id="test", task=task, policy=under or Policy())
     events: list[Event] = []
+    run = go_on(Run(run_id="test", task=task, policy=under or Policy()), turns, events)
+    return run, events
+
+
+def go_on(run: Run, turns: Sequence[Turn], events: list[Event] | None = None) -> Run:
+    """The run played to its end from where it is; its events are added to `events`."""
     left = [list(turn.replies) for turn in turns]
     while not isinstance(step := next_step(run), Stop):
         event = _perform(run, step, turns, left)
-        events.append(event)
+        if events is not None:
+            events.append(event)
         run = after(run, event)
-    return run, events
+    return run
 
 
 def _perform(run: Run, step: object, turns: Sequence[Turn], left: list[list[CriticReply]]) -> Event:
