@@ -168,7 +168,10 @@ async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
 
 
 async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Event:
-    """One draft. A patch that does not apply is asked for once more, as a rewrite: a call of its own."""
+    """One draft. A check's own fix costs no call; a patch that does not apply is asked for once more, as a rewrite: a
+    call of its own."""
+    if step.fixed is not None:
+        return DraftWritten(draft=Draft(index=step.index, text=step.fixed, mode="fixed", extraction="fix"))
     role = roles.generator
     if step.candidate or step.index == 0:  # a revision was reserved, with its critique, when it was decided
         short = shortage(run, budget_step(step), _draft_sizes(run, step, roles))
@@ -225,7 +228,8 @@ async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> E
 
 def _sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
     """Prompt sizes of a revision and of the critique after it, which is sized by that of the current draft."""
-    generator = Asked(roles.generator.client, roles.generator.messages(run, step))
+    is_call = step.fixed is None
+    generator = Asked(roles.generator.client, roles.generator.messages(run, step)) if is_call else None
     if roles.critic is None or not has_critic(run):
         return estimate(run.policy.limits, generator=generator)
     messages = roles.critic.messages(run, AskCritic(index=step.index - 1))

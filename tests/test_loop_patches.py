@@ -88,7 +88,7 @@ async def test_a_retry_that_can_not_be_afforded_is_budget_with_the_patch_in_the_
     run = await run_loop(empty_run(model_calls=4), roles(tmp_path, lines))
     assert run.outcome
     assert (run.outcome.stop_reason, run.outcome.budget_dimension) == ("budget", "model_calls")
-    assert "needs up to 2 model calls, 1 are left" in run.outcome.message
+    assert "needs up to 2 model calls, 1 is left" in run.outcome.message
     assert [(r.call, r.text) for r in run.ledger] == [(1, None), (2, None), (3, LOST)]
     assert (run.usage.input_tokens, run.outcome.draft, len(run.rounds)) == (150, DRAFT, 1)
 

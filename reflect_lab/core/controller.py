@@ -13,7 +13,9 @@ from reflect_lab.core import progress
 from reflect_lab.core.budget import shortage
 from reflect_lab.core.drafts import same
 from reflect_lab.core.events import Decided
+from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.feedback import feedback, ordered
+from reflect_lab.core.fixes import offered_fix
 from reflect_lab.core.run import Decision, Estimate, Feedback, Round, Run, Shortage
 from reflect_lab.core.selection import next_candidate, unchecked_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
@@ -93,16 +95,20 @@ def decide(run: Run, quote: Quote | None = None) -> Decided:
         decision = rule(run, current)
         if decision is not None:
             return Decided(decision=decision)
-    sent = feedback(current.critique, run.policy.rules) if current.critique else None
-    sizes = quote(_revision(run, current, sent)) if quote else None
-    short = shortage(run, "revision", sizes or _unsized(run))
+    fix = offered_fix(run, current)  # nobody is sent anything then
+    sent = feedback(current.critique, run.policy.rules) if current.critique and fix is None else None
+    step = _revision(run, current, sent)
+    sizes = quote(step) if quote else None
+    short = shortage(run, "revision", sizes or _unsized(run, step))
     if short is not None:
         return Decided(decision=_over_budget(short), quote=sizes)
-    return Decided(decision=_revise(run, current), feedback=sent, quote=sizes)
+    return Decided(decision=_revise(current, fix), feedback=sent, quote=sizes)
 
 
 def _revision(run: Run, before: Round, sent: Feedback | None) -> WriteDraft:
-    """The first draft of the round after `before`, on the feedback that was sent."""
+    """The first draft of the round after `before`, on the feedback that was sent, or as a check mended it."""
+    if sent is None and (fix := offered_fix(run, before)):
+        return WriteDraft(index=before.index + 1, fixed=fix.fix)
     by_id = {i.id: i for i in ordered(before.critique)} if before.critique else {}
     issues = tuple(by_id[i] for i in sent.sent) if sent else ()
     return WriteDraft(index=before.index + 1, feedback=sent, issues=issues)
@@ -116,8 +122,8 @@ def _further_draft(run: Run, candidate: int) -> WriteDraft:
     return replace(_revision(run, before, before.feedback), candidate=candidate)
 
 
-def _unsized(run: Run) -> Estimate:
-    return Estimate(generator=0, critic=0 if has_critic(run) else None)
+def _unsized(run: Run, step: WriteDraft) -> Estimate:
+    return Estimate(generator=0 if step.fixed is None else None, critic=0 if has_critic(run) else None)
 
 
 # The rules of 4.1, one function each, in their order. A rule answers with a stop or with None.
@@ -286,7 +292,7 @@ def _passed_checks(current: Round) -> int:
     return sum(e.status == "passed" for e in [e for e in evidence if not e.gate] or evidence)
 
 
-def _revise(run: Run, current: Round) -> Decision:
+def _revise(current: Round, fix: Evidence | None) -> Decision:
     failed = progress.failed_count(current)
     blocking = len(current.critique.blocking) if current.critique else 0
     reason = "failed_evidence" if failed else "blocking" if blocking else "low_score"
@@ -295,11 +301,12 @@ def _revise(run: Run, current: Round) -> Decision:
         "blocking": f"{blocking} blocking issue{'s' * (blocking != 1)} stand{'s' * (blocking == 1)}",
         "low_score": "the score is under the pass score",
     }
+    mending = {} if fix is None else {"fixed_by": fix.source}
     return Decision(
         action="revise",
         reason=reason,
-        message=words[reason],
-        numbers={"failed": failed, "blocking": blocking, **_score(current)},
+        message=words[reason] + (f"; {fix.source} mends the draft itself" if fix else ""),
+        numbers={"failed": failed, "blocking": blocking, **_score(current), **mending},
     )
 
 

@@ -81,6 +81,7 @@ def encodable(value: Any) -> tuple[Any, int]:
 def _steps() -> Iterator[Step]:
     yield _doubled_draft
     yield _raw_replies
+    yield _fixes
     yield _passed_reports
     yield _long_reports
     yield _check_options
@@ -114,6 +115,13 @@ def _raw_replies(document: Document) -> str | None:
     for holder, key in found:
         holder[key] = None
     return "raw replies and reasoning" if found else None
+
+
+def _fixes(document: Document) -> str | None:
+    found = [e for e in _evidence(document) if e["fix"] is not None]
+    for evidence in found:
+        evidence["fix"] = None
+    return "drafts as checks mended them" if found else None
 
 
 def _passed_reports(document: Document) -> str | None:

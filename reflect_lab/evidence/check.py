@@ -19,7 +19,8 @@ SandboxChoice = Literal["auto", "process", "off"]
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """What one execution of a check found. `executions` is 0 where nothing ran (`not_run`); `gate` and `rank` are said
-    only where they differ from those of the spec and the check."""
+    only where they differ from those of the spec and the check. `fix` is the whole draft with all that this check found
+    mended, where that needs no judgement."""
 
     status: Status
     text: str = ""
@@ -29,6 +30,7 @@ class Report:
     sandbox: Sandbox | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     executions: int = 1
+    fix: str | None = None
 
 
 class Check(Protocol):

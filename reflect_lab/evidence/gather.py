@@ -112,6 +112,7 @@ class Checks:
                 provenance=report.provenance,
                 seconds=time.monotonic() - started,
                 executions=report.executions,
+                fix=report.fix,
             )
             hooks.evidence(evidence)
         return evidence

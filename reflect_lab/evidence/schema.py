@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
+from reflect_lab.evidence import json_mend
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.sandbox import cage, runner
 from reflect_lab.evidence.sandbox.limits import Limits
@@ -46,7 +48,16 @@ class SchemaCheck:
                 raise options.wrong(f"the schema refers to {shown(reference)}; nothing is fetched: copy it into $defs")
 
     async def run(self, draft: Draft) -> Report:
-        job = {"mode": "schema", "schema": self._schema, "text": draft.text}
+        """What is wrong with the draft. One that is JSON but for a slip of its form is offered mended, if it fits the
+        schema then."""
+        report = await self._looked_at(draft.text)
+        mended = json_mend.mended(draft.text) if report.status == "failed" else None
+        if mended is None or (await self._looked_at(mended)).status != "passed":
+            return report
+        return replace(report, fix=mended)
+
+    async def _looked_at(self, text: str) -> Report:
+        job = {"mode": "schema", "schema": self._schema, "text": text}
         caged = await cage.run(Path(runner.__file__), job, _LIMITS)
         problems: list[Mapping[str, object]] = []
         for answer in caged.answers:

@@ -25,6 +25,8 @@ class ScriptedCheck(Protocol):
     def findings(self) -> Sequence[Finding]: ...
     @property
     def gate(self) -> bool: ...
+    @property
+    def fix(self) -> str | None: ...
 
 
 Script = Callable[[str], ScriptedCheck | None]
@@ -53,6 +55,7 @@ class PlayedCheck:
                 findings=tuple(line.findings),
                 gate=line.gate or None,
                 executions=0 if line.status == "not_run" else 1,
+                fix=line.fix,
             )
         if self._real is None or self._has_played:
             return Report(status="error", text=f"the script holds no further line for the check {shown(self._name)}")

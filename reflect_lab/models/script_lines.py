@@ -64,6 +64,7 @@ class CheckLine:
     text: str = ""
     findings: tuple[Finding, ...] = ()
     gate: bool = False
+    fix: str | None = None
 
 
 class _Location(BaseModel):
@@ -98,6 +99,7 @@ class _Check(BaseModel):
     text: str = ""
     findings: list[_Finding] = []
     gate: bool = False
+    fix: str | None = None
 
 
 def read_script(file: Path) -> list[ReplyLine | CheckLine]:
@@ -133,7 +135,14 @@ def _read_line(line: str, where: str) -> ReplyLine | CheckLine:
         if role == "check":
             check = _Check.model_validate(fields)
             findings = tuple(f.to_core() for f in check.findings)
-            return CheckLine(name=check.name, status=check.status, text=check.text, findings=findings, gate=check.gate)
+            return CheckLine(
+                name=check.name,
+                status=check.status,
+                text=check.text,
+                findings=findings,
+                gate=check.gate,
+                fix=check.fix,
+            )
         return ReplyLine.model_validate(_with_text(fields, where))
     except ValidationError as error:
         raise WrongUse(f"{where}: {_problem(error)}") from None
