@@ -67,7 +67,7 @@ def milliseconds(value: object, where: str) -> float | None:
 
 
 def cost(value: object, where: str) -> float | None:
-    return None if value is None else _not_negative(value, where, "")
+    return None if value is None else _not_negative(value, where)
 
 
 def text(value: object, where: str) -> str:

@@ -12,7 +12,7 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.policy import Limits, Policy, Rules, Section, Views
 from reflect_lab.documents.policy_file import dump_policy, load_policy, policy_mapping
 
-SOURCE_WITHOUT_COST = """\
+SOURCE = """\
 reflection_policy:
   profile: code-review-standard
   limits:
@@ -20,6 +20,7 @@ reflection_policy:
     evaluator_calls: 3
     total_tokens: 8000
     elapsed_ms: 12000
+    estimated_cost_usd: 0.25
     repeated_failure_signature: 2
   on_exhaustion: human_review
   on_policy_denial: stop
@@ -36,9 +37,9 @@ def problem(text: str) -> str:
 
 
 def test_the_published_policy_loads_by_its_own_key_names() -> None:
-    assert load_policy(SOURCE_WITHOUT_COST) == Policy(
+    assert load_policy(SOURCE) == Policy(
         profile="code-review-standard",
-        limits=Limits(revisions=2, critic_calls=3, total_tokens=8000, elapsed_s=12.0),
+        limits=Limits(revisions=2, critic_calls=3, total_tokens=8000, elapsed_s=12.0, cost=0.25, currency="USD"),
         rules=Rules(repeat_limit=2),
         on_exhaustion="review",
         on_denied="stop",
@@ -56,6 +57,8 @@ def test_the_published_policy_loads_by_its_own_key_names() -> None:
         ("limits: {elapsed_ms: 300}", "limits: {elapsed_s: 0.3}"),
         ("limits: {elapsed_ms: null}", "limits: {elapsed_s: null}"),
         ("limits: {estimated_cost_usd: null}", "limits: {cost: null}"),
+        ("limits: {estimated_cost_usd: 0.25}", "limits: {cost: 0.25, currency: USD}"),
+        ("limits: {estimated_cost_usd: 1, currency: USD}", "limits: {cost: 1, currency: USD}"),
         ("limits: {repeated_failure_signature: 5}", "rules: {repeat_limit: 5}"),
         ("rules: {repeated_failure_signature: 5, patience: 3}", "rules: {patience: 3, repeat_limit: 5}"),
         ("on_exhaustion: human_review", "on_exhaustion: review"),
@@ -76,7 +79,8 @@ def test_an_alias_means_its_own_name_in_its_own_unit(alias: str, own: str) -> No
         ("limits: {evaluator_calls: 1.5}", "p.yaml: limits.evaluator_calls must be a whole number, not 1.5"),
         ("limits: {elapsed_ms: -1}", "p.yaml: limits.elapsed_ms must be at least 0 milliseconds, not -1"),
         ("limits: {elapsed_ms: soon}", "p.yaml: limits.elapsed_ms must be a number, not 'soon'"),
-        ("limits: {estimated_cost_usd: cheap}", "p.yaml: limits.estimated_cost_usd"),
+        ("limits: {estimated_cost_usd: cheap}", "p.yaml: limits.estimated_cost_usd must be a number, not 'cheap'"),
+        ("limits: {estimated_cost_usd: -1}", "p.yaml: limits.estimated_cost_usd must be at least 0, not -1"),
         (
             "limits: {repeated_failure_signature: 0}",
             "p.yaml: limits.repeated_failure_signature must be at least 1, not 0",
@@ -106,6 +110,7 @@ def test_an_error_about_an_alias_names_the_key_that_was_written(text: str, messa
             "limits.repeated_failure_signature",
             "rules.repeated_failure_signature",
         ),
+        ("limits: {cost: 1, estimated_cost_usd: 1}", "limits.cost", "limits.estimated_cost_usd"),
         ("on_denied: stop\non_policy_denial: stop", "on_denied", "on_policy_denial"),
         ("on_authorization_failure: stop\non_denied: stop", "on_authorization_failure", "on_denied"),
         ("profile: a\nprofile_name: a", "profile", "profile_name"),
@@ -113,6 +118,13 @@ def test_an_error_about_an_alias_names_the_key_that_was_written(text: str, messa
 )
 def test_a_key_that_is_said_under_two_names_is_wrong_use_that_names_both(text: str, first: str, second: str) -> None:
     assert problem(text) == f"p.yaml: {first} and {second} are names of the same key; keep one of them"
+
+
+@pytest.mark.parametrize("text", ["currency: EUR, estimated_cost_usd: 1", "estimated_cost_usd: 1, currency: EUR"])
+def test_a_cost_in_dollars_contradicts_another_currency(text: str) -> None:
+    assert problem(f"limits: {{{text}}}") == (
+        "p.yaml: limits.estimated_cost_usd means limits.currency: USD, but limits.currency is EUR; keep one of them"
+    )
 
 
 def test_an_alias_leaves_what_it_does_not_name_as_the_base_has_it() -> None:
