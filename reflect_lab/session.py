@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import secrets
 import sys
@@ -25,6 +26,7 @@ from reflect_lab.documents.front_matter import CellOptions
 from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.handover import continued, is_exhausted, kept, successor, why_not
 from reflect_lab.loop import Roles, run_loop
 from reflect_lab.models.endpoints import Endpoints
 from reflect_lab.models.prices import check_cost_limit
@@ -87,24 +89,38 @@ class Session:
     ) -> Run:
         """Runs the bounded loop on a task and returns the finished run; raises WrongUse before anything is spent.
 
-        `base` anchors relative paths of the options (script, policy, critic file); it is the task file's folder.
+        `base` anchors relative paths of the options (script, policy, critic file); it is the task file's folder. Under
+        `on_exhaustion: model:NAME` a run that is exhausted is followed by a child run, which is returned then.
         """
         cell = read_cell(task)
         chosen = (options or RunOptions()).over(cell.options)
-        run, roles = await self.prepare(cell.task, chosen, base or self.cwd)
-        self._learn_keys()
-        recording = self.recording(traces)
-        try:
-            return await run_loop(run, roles, [*recording.observers(), *observers])
-        finally:
-            await roles.close()
+        base = base or self.cwd
+        async with contextlib.AsyncExitStack() as opened:
+            run, roles = await self.prepare(cell.task, chosen, base)
+            opened.push_async_callback(roles.close)
+            name, heir = successor(run.policy), None
+            if name is not None:  # prepared now: a name that means nothing is wrong use before anything is spent
+                heir = await self.prepare(cell.task, replace(chosen, model=name), base, script_base=self.cwd)
+                opened.push_async_callback(heir[1].close)
+            self._learn_keys()
+            watched = [*self.recording(traces).observers(), *observers]
+            ended = await run_loop(run, roles, watched)
+            if heir is None or not is_exhausted(ended):
+                return ended
+            child = continued(ended, replace(heir[0], run_id=new_run_id(), started_at=_now()))
+            why = why_not(child, heir[1])
+            return await run_loop(child, heir[1], watched) if why is None else kept(ended, child, why)
 
-    async def prepare(self, task: Task, options: RunOptions, base: Path) -> tuple[Run, Roles]:
-        """The empty run and the roles that will perform it."""
+    async def prepare(
+        self, task: Task, options: RunOptions, base: Path, *, script_base: Path | None = None
+    ) -> tuple[Run, Roles]:
+        """The empty run and the roles that will perform it. `script_base` anchors the model's script, where that is not
+        `base`."""
         policy = resolve_policy(options, base)
+        script_base = script_base or base
         critic_prompt = self.critic_prompt(options.critic or DEFAULT_CRITIC, base)
         prompt = generator_prompt()
-        client = await self.endpoints.client(options.model, role="generator", script_base=base)
+        client = await self.endpoints.client(options.model, role="generator", script_base=script_base)
         generator = Generator(client, prompt, temperature=options.temperature, seed=options.seed)
         run = Run(
             run_id=new_run_id(),
@@ -115,13 +131,14 @@ class Session:
             versions=versions(),
             name=options.name or task.name,
             tags=options.tags,
-            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            started_at=_now(),
             salt=secrets.token_hex(8),
         )
         critic = None
         if has_critic(run):
             name = options.critic_model or client.model  # the default model is looked up once
-            critic_client = await self.endpoints.client(name, role="critic", script_base=base)
+            where = base if options.critic_model else script_base
+            critic_client = await self.endpoints.client(name, role="critic", script_base=where)
             critic = Critic(critic_client, critic_prompt, seed=options.seed)
             run = replace(run, models={**run.models, "critic": _use(critic_client)})
         else:
@@ -222,6 +239,10 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def _use(client: ChatClient) -> ModelUse:

@@ -19,7 +19,7 @@ from reflect_lab.options import RunOptions, resolve_policy
         (Policy(limits=Limits(cost=-1.0)), "limits.cost"),
         (Policy(limits=Limits(revisions=-1)), "limits.revisions"),
         (Policy(rules=Rules(patience=0)), "rules.patience"),
-        (Policy(on_exhaustion="model:other"), "on_exhaustion"),
+        (Policy(on_exhaustion="model:"), "on_exhaustion"),
     ],
 )
 def test_a_policy_made_in_python_is_held_to_the_rules_of_a_policy_file(policy: Policy, named: str) -> None:

@@ -155,6 +155,12 @@ def is_own(run: Run, round_: Round) -> bool:
     return run.forked_at is None or round_.index > run.forked_at
 
 
+def own_usage(run: Run) -> Usage:
+    """What a run used itself: what a run that handed over to it had used counts there, so that totals never double."""
+    rows = [row for row in run.ledger if row.paid_by is None]
+    return usage(rows, own_evidence(run), limits=run.policy.limits)
+
+
 def run_usage(run: Run) -> Usage:
     """What a run used in all: its ledger, its checks, and what the run that handed over to it had used."""
     seconds = run.carried.seconds if run.carried else 0.0

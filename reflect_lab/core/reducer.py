@@ -40,7 +40,7 @@ from reflect_lab.core.selection import choose, next_candidate, unchecked_candida
 EXHAUSTION: frozenset[str] = frozenset(
     {"stalled", "budget", "repeated_failure", "oscillating", "no_change", "invalid_critique"}
 )
-"""Stops that a person must look at under `on_exhaustion: review`."""
+"""Stops that a person must look at under `on_exhaustion: review`; under `model:NAME` that model is tried before."""
 
 
 def after(run: Run, event: Event) -> Run:
@@ -173,7 +173,7 @@ def _end(run: Run, decision: Decision, error: RunError | None = None) -> Run:
 def _status(reason: StopReason, on_exhaustion: str) -> OutcomeStatus:
     if reason == "pass":
         return "accepted"
-    if reason == "unverified" or (reason in EXHAUSTION and on_exhaustion == "review"):
+    if reason == "unverified" or (reason in EXHAUSTION and on_exhaustion != "stop"):
         return "escalated"
     return "stopped"
 

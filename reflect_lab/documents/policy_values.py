@@ -126,8 +126,11 @@ def sections(value: object, where: str) -> tuple[Section, ...]:
 
 def exhaustion(value: object, where: str) -> str:
     if isinstance(value, str) and value.startswith("model:"):
-        raise WrongUse(f"{where}: handing over to another model is not supported yet; known are review, stop")
-    return cast(str, one_of(("review", "stop"), {"human_review": "review"})(value, where))
+        name = value.removeprefix("model:").strip()
+        if not name:
+            raise WrongUse(f"{where}: name the model that takes over: model:NAME")
+        return f"model:{name}"
+    return cast(str, one_of(("review", "stop", "model:NAME"), {"human_review": "review"})(value, where))
 
 
 def _number(value: object, where: str) -> float:

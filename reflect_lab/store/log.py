@@ -111,7 +111,9 @@ class LogRecorder(Observer):
         from reflect_lab.documents.run_document import dump_run
 
         document = dump_run(run)
-        return {key: value for key, value in document.items() if key not in _FOLDED}
+        # A run that took over from another starts with the other's calls, which no event of its own brings.
+        folded = _FOLDED if run.carried is None else [key for key in _FOLDED if key not in ("ledger", "usage")]
+        return {key: value for key, value in document.items() if key not in folded}
 
     def _write(self, run: Run, kind: str, fields: dict[str, Any]) -> int:
         return self._file.write(run.run_id, kind, self._redactor.value(fields))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from reflect_lab.core.budget import usage
+from reflect_lab.core.budget import own_usage, usage
 from reflect_lab.core.critique import Critique, Discarded, Issue
 from reflect_lab.core.evidence import Evidence, Location
 from reflect_lab.core.run import Draft, LedgerRow, Round, Run, Usage
@@ -77,14 +77,15 @@ def add_run(rows: Rows, stored: StoredRun) -> None:
                 **key, "action": decision.action, "reason": decision.reason, "message": decision.message,
                 "budget_dimension": decision.budget_dimension, "numbers": _texts(decision.numbers),
             }])  # fmt: skip
-    rows.add("calls", [_call(run, row) for row in run.ledger])
+    rows.add("calls", [_call(run, row) for row in run.ledger if row.paid_by is None])
 
 
 def _run(rows: Rows, stored: StoredRun) -> Row:
     run, outcome = stored.run, stored.run.outcome
     generator, critic = run.models.get("generator"), run.models.get("critic")
     prompts = run.prompts
-    tokens = (run.usage.input_tokens, run.usage.output_tokens)
+    used = own_usage(run)
+    tokens = (used.input_tokens, used.output_tokens)
     return {
         "run_id": run.run_id,
         "name": run.name,
@@ -110,8 +111,8 @@ def _run(rows: Rows, stored: StoredRun) -> Row:
         "critic_model": critic.requested if critic else None,
         "critic_answered": critic.answered if critic else None,
         "critic_prompt_sha256": prompts["critic"].sha256 if "critic" in prompts else None,
-        "calls": run.usage.calls,
-        **_usage(run.usage),
+        "calls": used.calls,
+        **_usage(used),
         "total_tokens": None if tokens[0] is None or tokens[1] is None else tokens[0] + tokens[1],
         "recorded": outcome.recorded if outcome else not stored.problems,
         "parent_run": run.parent_run,
@@ -143,7 +144,7 @@ def _attributes(run: Run) -> Row:
 
 def _round(run: Run, one: Round) -> Row:
     critique, feedback, decision = one.critique, one.feedback, one.decision
-    ledger = [row for row in run.ledger if row.round == one.index]
+    ledger = [row for row in run.ledger if row.round == one.index and row.paid_by is None]
     generator = usage([row for row in ledger if row.role == "generator"])
     critic = usage([row for row in ledger if row.role == "critic"])
     statuses = None if one.evidence is None else [piece.status for piece in one.evidence]

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
-from reflect_lab.core.budget import usage
+from reflect_lab.core.budget import own_usage, usage
 from reflect_lab.core.chat import ChatReply, ChatRequest
 from reflect_lab.core.critique import SEVERITIES, Critique, Discarded, Issue
 from reflect_lab.core.evidence import Evidence
@@ -58,7 +58,7 @@ def run_start(run: Run, conversation: str | None) -> Values:
 def run_end(run: Run) -> Values:
     outcome = run.outcome
     said: Values = {names.ROUNDS: len(run.rounds)}
-    said |= {names.USAGE_PREFIX + key: value for key, value in asdict(run.usage).items()}
+    said |= {names.USAGE_PREFIX + key: value for key, value in asdict(own_usage(run)).items()}
     if outcome is not None:
         said |= {
             names.OUTCOME: outcome.status,

@@ -113,7 +113,7 @@ def test_an_unknown_policy_name_gets_the_nearest_one() -> None:
         ("rules: {critic: allways}", "p.yaml: rules.critic is 'allways'; did you mean 'always'?"),
         ("rules: {critic: off}", "p.yaml: rules.critic is False; known are always"),
         ("on_exhaustion: reviews", "p.yaml: on_exhaustion is 'reviews'; did you mean 'review'?"),
-        ("on_exhaustion: model:big", "p.yaml: on_exhaustion: handing over to another model is not supported yet"),
+        ("on_exhaustion: 'model: '", "p.yaml: on_exhaustion: name the model that takes over: model:NAME"),
         ("rules: [1]", "p.yaml: rules must hold `key: value` lines, not [1]"),
         ("profile: ''", "p.yaml: profile must be text, not ''"),
         ("- a", "p.yaml, line 1: expected `key: value` lines"),

@@ -178,7 +178,7 @@ POLICIES = st.builds(
     limits=LIMITS,
     rules=RULES,
     views=st.builds(Views, generator=VIEW, critic=VIEW, draft_role=st.sampled_from(["user", "assistant"])),
-    on_exhaustion=st.sampled_from(["review", "stop"]),
+    on_exhaustion=st.sampled_from(["review", "stop", "model:big@work", "model:scripted:other.jsonl"]),
     on_denied=st.just("stop"),
 )
 
