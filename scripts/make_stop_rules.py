@@ -39,6 +39,7 @@ ONE_LIMIT: Mapping[str, Mapping[str, object]] = {
     "model_calls": {"model_calls": 3},
     "critic_calls": {"critic_calls": 1},
     "total_tokens": {"total_tokens": 900},
+    "cost": {"cost": 1.0, "currency": "INR"},
     "tool_calls": {"tool_calls": 1},
 }
 """The limits under which the cell `budget` is run, one at a time; `elapsed_s` has a cell of its own."""
