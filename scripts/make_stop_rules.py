@@ -164,9 +164,8 @@ def _scored(score: float) -> Round:
 
 
 def _row(run: Run, round_: Round) -> str:
-    return (
-        f"| {round_.index} | {_code(round_.draft.text)} | {_checks(round_)} | {_critic(round_)} | {_decision(round_)} |"
-    )
+    cells = (str(round_.index), _code(round_.draft.text), _checks(round_), _critic(run, round_), _decision(round_))
+    return f"| {' | '.join(cells)} |"
 
 
 def _checks(round_: Round) -> str:
@@ -179,8 +178,10 @@ def _checks(round_: Round) -> str:
     return "<br>".join(told) or "–"
 
 
-def _critic(round_: Round) -> str:
+def _critic(run: Run, round_: Round) -> str:
     critique = round_.critique
+    if any(row.role == "critic" and row.round == round_.index and row.status == "cancelled" for row in run.ledger):
+        return "interrupted"
     if critique is None or critique.validity == "not_asked":
         return "not asked"
     if critique.validity != "ok":
