@@ -11,12 +11,11 @@ from dataclasses import replace
 
 from reflect_lab.core import progress
 from reflect_lab.core.budget import shortage
-from reflect_lab.core.drafts import same
 from reflect_lab.core.events import Decided
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.feedback import feedback, ordered
 from reflect_lab.core.fixes import offered_fix
-from reflect_lab.core.run import Decision, Estimate, Feedback, Round, Run, Shortage
+from reflect_lab.core.run import Decision, Draft, Estimate, Feedback, Round, Run, Shortage
 from reflect_lab.core.selection import next_candidate, unchecked_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 
@@ -66,7 +65,7 @@ def wants_critic(run: Run) -> bool:
     current = run.rounds[-1]
     if not has_critic(run) or current.critique is None or current.critique.validity != "not_asked":
         return False
-    if repeats_draft(run, current.draft.text) is not None:
+    if repeats_draft(run, current.draft) is not None:
         return False
     evidence = current.evidence or ()
     if not progress.is_whole(current) or any(e.status == "denied" for e in evidence):
@@ -139,7 +138,7 @@ def denied(run: Run, current: Round) -> Decision | None:
 
 def repeated_draft(run: Run, current: Round) -> Decision | None:
     """A draft equal to an earlier one, found before anything was spent on it."""
-    earlier = repeats_draft(run, current.draft.text)
+    earlier = repeats_draft(run, current.draft)
     if earlier is None:
         return None
     numbers = {"draft": current.index, "equals": earlier}
@@ -264,10 +263,10 @@ def unaffordable(current: Round) -> Shortage | None:
     return None if short is None or short.step == "candidate" else short
 
 
-def repeats_draft(run: Run, text: str) -> int | None:
+def repeats_draft(run: Run, draft: Draft) -> int | None:
     """The index of the latest earlier draft that equals the current one in all but line ends and blank space."""
     for earlier in reversed(run.rounds[:-1]):
-        if same(earlier.draft.text, text):
+        if earlier.draft.comparable == draft.comparable:
             return earlier.index
     return None
 

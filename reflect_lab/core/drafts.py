@@ -1,4 +1,4 @@
-"""Drafts as texts: which are the same, and what changed from one to the next."""
+"""Drafts as texts: what changed from one to the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from reflect_lab.core.run import Hunk
 
-_BLANK_RUN = re.compile(r"\n{2,}")
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 MAX_LINE_PAIRS = 4_000_000
@@ -26,16 +25,6 @@ LINE_SHARE = 1 / 3
 """Share of common characters from which two lines count as one line altered."""
 
 Spans = list[tuple[int, int]]
-
-
-def comparable(text: str) -> str:
-    """A draft as it is compared with others: line ends, trailing whitespace and blank lines normalised."""
-    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    return _BLANK_RUN.sub("\n\n", "\n".join(lines)).strip("\n")
-
-
-def same(a: str, b: str) -> bool:
-    return comparable(a) == comparable(b)
 
 
 def lines_of(text: str) -> list[str]:

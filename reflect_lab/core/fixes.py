@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reflect_lab.core import progress
-from reflect_lab.core.drafts import same
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.run import Round, Run
+from reflect_lab.core.sameness import comparable
 
 
 def offered_fix(run: Run, before: Round) -> Evidence | None:
@@ -21,9 +21,5 @@ def offered_fix(run: Run, before: Round) -> Evidence | None:
     is_asked = before.critique is not None and any(i.source == "critic" for i in before.critique.blocking)
     if is_asked or run.policy.rules.width > 1 or any(e.fix is None for e in failed):
         return None
-    earlier = [r.draft.text for r in run.rounds[: before.index + 1]]
-    return next((e for e in failed if e.fix and e.fix.strip() and not _repeats(e.fix, earlier)), None)
-
-
-def _repeats(text: str, earlier: list[str]) -> bool:
-    return any(same(text, one) for one in earlier)
+    earlier = {r.draft.comparable for r in run.rounds[: before.index + 1]}
+    return next((e for e in failed if e.fix and e.fix.strip() and comparable(e.fix) not in earlier), None)

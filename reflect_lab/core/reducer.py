@@ -104,7 +104,7 @@ def _chosen(run: Run) -> Run:
         return run
     if run.policy.rules.width > 1 and run.rounds[-1].critique is None:
         run = with_choice(run)
-    if run.rounds[-1].evidence is None and repeats_draft(run, run.rounds[-1].draft.text) is not None:
+    if run.rounds[-1].evidence is None and repeats_draft(run, run.rounds[-1].draft) is not None:
         run = _update(run, evidence=())
     return run
 

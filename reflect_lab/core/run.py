@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from reflect_lab.core.critique import Critique
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.policy import Policy
+from reflect_lab.core.sameness import comparable
 from reflect_lab.core.task import Task, text_sha256
 
 SCHEMA = "reflect-lab/run/1"
@@ -121,6 +123,11 @@ class Draft:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sha256", text_sha256(self.text))
+
+    @cached_property
+    def comparable(self) -> str:
+        """The text as it is compared with other drafts, worked out once: each step asks for it again."""
+        return comparable(self.text)
 
 
 @dataclass(frozen=True, kw_only=True)

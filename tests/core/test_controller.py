@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reflect_lab.core import run as run_module
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.run import Outcome, Run
@@ -116,6 +117,14 @@ def test_the_first_draft_again_is_oscillating() -> None:
     second = Turn("two", replies=(reply(issue("R2"), score=0.6),))
     run, _ = play([Turn("one", replies=(BLOCKED,)), second, Turn("one")])
     assert (outcome(run).stop_reason, outcome(run).draft_index) == ("oscillating", 1)
+
+
+def test_a_draft_is_made_comparable_once_however_often_the_controller_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(run_module, "comparable", lambda text: made.append(text) or text)
+    turns = [Turn(f"draft {n}", replies=(reply(issue("R1"), score=n / 10),)) for n in range(6)]
+    run, _ = play(turns, TASK, policy(revisions=5, patience=9, repeat_limit=9))
+    assert len(run.rounds) == 6 and made == [f"draft {n}" for n in range(6)]
 
 
 def test_no_signal_spends_no_critic_call() -> None:

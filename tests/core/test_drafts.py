@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reflect_lab.core.drafts import diff, lines_of, same
+from reflect_lab.core.drafts import diff, lines_of
+from reflect_lab.core.sameness import same
 
 LINES = st.lists(st.sampled_from(["a", "b", "return x", "return x + 1", "", "  c"]), max_size=12).map("\n".join)
 
