@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reflect_lab.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from reflect_lab.api import Policy, Run, Session, Task, open_traces, reflect, reflect_sync
+    from reflect_lab.api import Policy, Run, Session, Task, open_traces, reflect, reflect_sync, replay
     from reflect_lab.core.errors import ReflectLabError, WrongUse
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "open_traces",
     "reflect",
     "reflect_sync",
+    "replay",
 ]
 
 _HOMES = dict.fromkeys(__all__, "reflect_lab.api")

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from reflect_lab.core import task as core
 from reflect_lab.core.errors import ReflectLabError, WrongUse
 from reflect_lab.core.observer import Observer
-from reflect_lab.core.policy import Policy
+from reflect_lab.core.policy import Limits, Policy
+from reflect_lab.core.replay import Replay
+from reflect_lab.core.replay import replay as core_replay
 from reflect_lab.core.run import Run
+from reflect_lab.documents.policy_file import apply_overrides, read_policy
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.options import RunOptions
 from reflect_lab.session import Session
@@ -30,6 +33,7 @@ __all__ = [
     "open_traces",
     "reflect",
     "reflect_sync",
+    "replay",
 ]
 
 
@@ -73,6 +77,19 @@ def reflect_sync(task: Cell | core.Task | str, **options: Any) -> Run:
     except RuntimeError:
         return asyncio.run(reflect(task, **options))
     raise WrongUse("an event loop is running here (a notebook?): write `await rl.reflect(…)` instead")
+
+
+def replay(run: Run, policy: Policy | str | None = None, /, **changes: Any) -> Replay:
+    """What another policy would have decided on a recorded run, at zero calls (see `reflect_lab.core.replay`).
+
+    `policy` is a Policy, the name of a shipped one or a file (default: the run's own); `changes` are single limits and
+    rules by their names in a policy file: `rl.replay(run, revisions=1)`, `rl.replay(run, min_gain=0.01)`. The answer's
+    `run` is the counterfactual one; where the record ends, its outcome is None and `unknown` says why.
+    """
+    base = policy if isinstance(policy, Policy) else read_policy(policy, Path.cwd()) if policy else run.policy
+    limits = {name: value for name, value in changes.items() if name in Limits.__dataclass_fields__}
+    rules = {name: value for name, value in changes.items() if name not in limits}
+    return core_replay(run, apply_overrides(base, where="replay()", limits=limits, rules=rules))
 
 
 def open_traces(folder: str | Path | None = None) -> Traces:

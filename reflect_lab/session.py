@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from reflect_lab.core.controller import has_critic
 from reflect_lab.core.errors import StoreError, WrongUse
 from reflect_lab.core.observer import Observer
+from reflect_lab.core.replay import fork
 from reflect_lab.core.run import ModelUse, Notice, Run
 from reflect_lab.core.task import Task
 from reflect_lab.core.version import __version__
@@ -95,12 +96,54 @@ class Session:
         cell = read_cell(task)
         chosen = (options or RunOptions()).over(cell.options)
         base = base or self.cwd
+        run, roles = await self.prepare(cell.task, chosen, base)
+        return await self._perform(run, roles, chosen, base, [*observers], traces)
+
+    async def fork(
+        self,
+        run: Run,
+        at: int,
+        options: RunOptions | None = None,
+        *,
+        observers: Sequence[Observer] = (),
+        traces: str | Path | None = None,
+        base: Path | None = None,
+    ) -> Run:
+        """A new run that continues another one from its round `at`, with what the options change: the model of the
+        revisions to come, the policy, the critic (a named critic or critic model judges the draft of round `at` anew).
+        What is not said is as it was in the run. Raises WrongUse before anything is spent.
+        """
+        given = options or RunOptions()
+        asked = {role: use.requested for role, use in run.models.items()}
+        chosen = replace(
+            given,
+            model=given.model or asked.get("generator"),
+            critic=given.critic or (run.prompts["critic"].name if "critic" in run.prompts else None),
+            critic_model=given.critic_model or (None if given.model else asked.get("critic")),
+            policy=given.policy or run.policy,
+        )
+        base = base or self.cwd
+        fresh, roles = await self.prepare(run.task, chosen, base)
+        is_judged_anew = given.critic is not None or given.critic_model is not None
+        start = fork(run, at, run_id=fresh.run_id, policy=fresh.policy, recritique=is_judged_anew)
+        begun = replace(fresh, rounds=start.rounds, parent_run=start.parent_run, forked_at=start.forked_at)
+        return await self._perform(begun, roles, chosen, base, [*observers], traces)
+
+    async def _perform(
+        self,
+        run: Run,
+        roles: Roles,
+        options: RunOptions,
+        base: Path,
+        observers: list[Observer],
+        traces: str | Path | None,
+    ) -> Run:
+        """The run performed to its end, and the child run after it where the policy names another model."""
         async with contextlib.AsyncExitStack() as opened:
-            run, roles = await self.prepare(cell.task, chosen, base)
             opened.push_async_callback(roles.close)
             name, heir = successor(run.policy), None
             if name is not None:  # prepared now: a name that means nothing is wrong use before anything is spent
-                heir = await self.prepare(cell.task, replace(chosen, model=name), base, script_base=self.cwd)
+                heir = await self.prepare(run.task, replace(options, model=name), base, script_base=self.cwd)
                 opened.push_async_callback(heir[1].close)
             self._learn_keys()
             watched = [*self.recording(traces).observers(), *observers]

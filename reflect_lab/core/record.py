@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from reflect_lab.core.assessment import assess
-from reflect_lab.core.budget import output_room, shortage
+from reflect_lab.core.budget import output_room, run_usage, shortage
 from reflect_lab.core.controller import decide, next_step
 from reflect_lab.core.critique import CriticReply, Critique, Discarded, Issue, Protocol, RaisedIssue
 from reflect_lab.core.events import CriticAnswered, DraftWritten, Event, EvidenceGathered, NotAfforded
@@ -37,7 +37,9 @@ class Record:
     def beginning(self) -> Run:
         """The run before its first step; a fork begins with its parent's rounds."""
         run = replace(self.run, policy=self.policy, rounds=(), outcome=None, review=None)
-        run = replace(run, usage=Usage(), ledger=(), notices=())
+        carried = tuple(row for row in self.run.ledger if row.paid_by is not None)
+        run = replace(run, ledger=carried, notices=())
+        run = replace(run, usage=run_usage(run))
         at = self.run.forked_at
         if at is None:
             return run
@@ -157,7 +159,7 @@ class Record:
             raise NotInRecord(f"{name} is longer than this budget leaves room for")
 
     def _rows(self, role: Role, index: int) -> tuple[LedgerRow, ...]:
-        return tuple(row for row in self.run.ledger if (row.role, row.round) == (role, index))
+        return tuple(row for row in self.run.ledger if row.paid_by is None and (row.role, row.round) == (role, index))
 
     def _calls(self, role: Role, index: int) -> list[tuple[LedgerRow, ...]]:
         """The attempts of a role in a round, call by call."""

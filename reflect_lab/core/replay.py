@@ -72,6 +72,7 @@ def fork(run: Run, at: int, *, run_id: str, policy: Policy | None = None, recrit
         usage=Usage(),
         ledger=(),
         notices=(),
+        carried=None,
         parent_run=run.run_id,
         forked_at=at if last.evidence is not None else at - 1,
     )

@@ -28,7 +28,7 @@ EVENT_TYPES = {re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower(): kind.__na
 """Line type to the event's class name."""
 
 _LINE_TYPES = {name: line for line, name in EVENT_TYPES.items()}
-_FOLDED = ("rounds", "outcome", "review", "usage", "ledger")
+_FOLDED = ("outcome", "review", "usage", "ledger")
 
 
 class LogRecorder(Observer):
@@ -111,8 +111,10 @@ class LogRecorder(Observer):
         from reflect_lab.documents.run_document import dump_run
 
         document = dump_run(run)
-        # A run that took over from another starts with the other's calls, which no event of its own brings.
+        # No event brings what a run starts with: the calls of the run that handed over to it, the rounds of a fork.
         folded = _FOLDED if run.carried is None else [key for key in _FOLDED if key not in ("ledger", "usage")]
+        if not run.rounds:
+            folded = [*folded, "rounds"]
         return {key: value for key, value in document.items() if key not in folded}
 
     def _write(self, run: Run, kind: str, fields: dict[str, Any]) -> int:

@@ -73,6 +73,7 @@ def run_end(run: Run) -> Values:
 def draft(one: Draft, content: Content) -> Values:
     return {
         names.DRAFT_INDEX: one.index,
+        names.DRAFT_CANDIDATE: one.candidate,
         names.DRAFT_SHA256: content.sha256(one.text),
         names.DRAFT_PARENT: one.parent,
         names.DRAFT_MODE: one.mode,

@@ -39,7 +39,8 @@ from reflect_lab.core.events import (
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import LedgerRow, Run
-from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, WriteDraft
+from reflect_lab.core.selection import candidates
+from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.tracing import attributes as names
 from reflect_lab.tracing import describe
@@ -92,12 +93,12 @@ class SpanObserver(Observer):
 
     @contextmanager
     def around_step(self, run: Run, step: Step) -> Iterator[None]:
-        if type(step) not in _STEPS:
+        if isinstance(step, Stop):
             yield
             return
         tree = self._trees[run.run_id]
         self._end_pending(tree)
-        if isinstance(step, WriteDraft):
+        if tree.round is None or step.index != tree.round_index:  # a fork begins in the midst of a round
             self._start_round(tree, step.index)
         tree.step = span = self._start_step(tree, step)
         try:
@@ -163,7 +164,7 @@ class SpanObserver(Observer):
             return
         if isinstance(event, NotAfforded) and not event.ledger:
             # Nothing was done: a span that is never ended is never exported.
-            if isinstance(pending.step, WriteDraft):
+            if isinstance(pending.step, WriteDraft) and not pending.step.candidate:
                 tree.round = None
             return
         self._describe(tree, pending.span, event)
@@ -173,10 +174,11 @@ class SpanObserver(Observer):
         current = tree.run.round
         match event:
             case DraftWritten() if current is not None:
-                self._say(span, describe.draft(current.draft, self._content))
+                draft = candidates(current)[event.draft.candidate].draft
+                self._say(span, describe.draft(draft, self._content))
                 if tree.round is not None:
-                    self._say(tree.round, {names.DRAFT_INDEX: current.draft.index})
-                tree.generated[current.draft.index] = span
+                    self._say(tree.round, {names.DRAFT_INDEX: draft.index})
+                tree.generated[draft.index, draft.candidate] = span
             case EvidenceGathered():
                 self._say(span, describe.gathered(event.evidence))
                 tree.causes[tree.round_index] = (names.ADDRESSES_EVIDENCE, span)
@@ -248,7 +250,8 @@ class SpanObserver(Observer):
         outcome = tree.run.outcome
         if outcome is not None and outcome.error is not None:
             self._error(tree.span, outcome.error.kind)
-        chosen = tree.generated.get(outcome.draft_index) if outcome and outcome.draft_index is not None else None
+        index = outcome.draft_index if outcome is not None else None
+        chosen = None if index is None else tree.generated.get((index, tree.run.rounds[index].draft.candidate))
         if chosen is not None:
             tree.span.add_link(chosen.get_span_context(), {names.LINK_TYPE: names.SELECTED})
         tree.span.end()

@@ -43,7 +43,7 @@ class Tree:
     pending: Pending | None = None
     checks: dict[str, Span] = field(default_factory=dict)
     causes: dict[int, tuple[str, Span]] = field(default_factory=dict)
-    generated: dict[int, Span] = field(default_factory=dict)
+    generated: dict[tuple[int, int], Span] = field(default_factory=dict)
 
 
 @contextmanager

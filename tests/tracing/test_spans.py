@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -18,8 +18,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from reflect_lab.core.policy import Limits, Policy
+from reflect_lab.core.policy import Limits, Policy, Rules, Select
 from reflect_lab.core.run import Run
+from reflect_lab.core.selection import candidates
 from reflect_lab.core.task import Task
 from reflect_lab.tracing import attributes as names
 from reflect_lab.tracing.content import Content
@@ -133,7 +134,8 @@ def agrees(run: Run, spans: Sequence[ReadableSpan]) -> None:
     rounds = [span for span in played.named("reflect.round") if names.DRAFT_INDEX in span.attributes]
     assert [span.attributes[names.ROUND_INDEX] for span in rounds] == [one.index for one in run.rounds]
     drafts = [span for span in played.named("reflect.generate") if names.DRAFT_SHA256 in span.attributes]
-    assert [span.attributes[names.DRAFT_SHA256] for span in drafts] == [one.draft.sha256 for one in run.rounds]
+    written = [candidate for one in run.rounds for candidate in candidates(one)]
+    assert [span.attributes[names.DRAFT_SHA256] for span in drafts] == [one.draft.sha256 for one in written]
     chats = played.named("chat played")
     ok = [row for row in run.ledger if row.input_tokens is not None]
     for name, field in ((names.INPUT_TOKENS, "input_tokens"), (names.OUTPUT_TOKENS, "output_tokens")):
@@ -149,7 +151,7 @@ def agrees(run: Run, spans: Sequence[ReadableSpan]) -> None:
         assert said[names.CRITIQUE_VALIDITY] == run.rounds[index].critique.validity
         assert said.get(names.CRITIQUE_SCORE) == run.rounds[index].critique.score
     checks = [span.attributes[names.CHECK_STATUS] for span in played.named("execute_tool length")]
-    assert checks == [piece.status for one in run.rounds for piece in one.evidence or ()]
+    assert checks == [piece.status for one in written for piece in one.evidence or ()]
 
 
 DRAFT = st.sampled_from(["a sea", "blue", "a sea, blue and wide", "a\ud800\0 sea", "", refused(), ValueError("own")])
@@ -163,9 +165,13 @@ CRITIQUE = st.sampled_from(
     drafts=st.lists(DRAFT, min_size=4, max_size=4),
     critiques=st.lists(CRITIQUE, min_size=8, max_size=8),
     calls=st.integers(0, 6),
+    rules=st.builds(Rules, width=st.integers(1, 3), select=st.sampled_from(get_args(Select))),
 )
-async def test_the_tree_agrees_with_the_run_whatever_happens(drafts: list, critiques: list, calls: int) -> None:
-    played = await traced(drafts, critiques, run=empty_run(policy=Policy(limits=Limits(model_calls=calls))))
+async def test_the_tree_agrees_with_the_run_whatever_happens(
+    drafts: list, critiques: list, calls: int, rules: Rules
+) -> None:
+    policy = Policy(limits=Limits(model_calls=calls), rules=rules)
+    played = await traced(drafts, critiques, run=empty_run(policy=policy))
     assert played.run is not None
     agrees(played.run, played.spans)
     for span in played.spans:
