@@ -59,7 +59,10 @@ class CriticRole(Protocol):
     schema: dict[str, object]
 
     def messages(self, run: Run, step: AskCritic) -> tuple[Message, ...]: ...
-    def read(self, reply: ChatReply) -> CriticReply: ...
+    def in_lines(self, run: Run, step: AskCritic) -> tuple[Message, ...]:
+        """The same question for a server that takes no form of answer: in the line protocol."""
+
+    def read(self, run: Run, reply: ChatReply) -> CriticReply: ...
 
 
 class EvidenceHooks(Protocol):
@@ -219,8 +222,10 @@ async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> E
     if short is not None:
         return NotAfforded(shortage=short)
     request = _request(run, step, "critic", role, messages, sizes)
+    if run.policy.rules.critique == "issues":
+        request = replace(request, schema=role.schema, in_lines=role.in_lines(run, step))
     reply = await _call(run, step, role.client, request, watch)
-    answer = role.read(reply)
+    answer = role.read(run, reply)
     if answer.validity != "ok":
         watch.keep(reply.text)
     return CriticAnswered(reply=answer, ledger=watch.collected(), notices=reply.notices)
@@ -259,7 +264,6 @@ def _request(
         reserved_cost=price(limits, role.client, name, prompt, max_tokens),
         temperature=role.temperature,
         seed=role.seed,
-        schema=getattr(role, "schema", None),
         seconds_left=seconds_left(run),
     )
 

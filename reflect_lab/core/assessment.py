@@ -56,6 +56,7 @@ def assess(
         protocol=reply.protocol,
         repairs=repairs,
         critic_score=reply.score,
+        text=reply.text if reply.protocol == "text" and reply.validity == "ok" else None,
     )
 
 

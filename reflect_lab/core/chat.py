@@ -24,6 +24,9 @@ class ChatRequest:
     what the budget set aside (prompt estimate + `max_tokens`), `reserved_cost` its price in the limit's currency, where
     cost has a limit. `seconds_left` is what the run's own time limit leaves
     for the call, retries and waits included; None where there is no limit.
+
+    `in_lines` asks the same question in the line protocol, for a server that takes no form of answer; None where there
+    is no such wording.
     """
 
     role: Role
@@ -36,7 +39,12 @@ class ChatRequest:
     temperature: float | None = None
     seed: int | None = None
     schema: Mapping[str, object] | None = None
+    in_lines: tuple[Message, ...] | None = None
     seconds_left: float | None = None
+
+    def asked(self, protocol: str | None) -> tuple[Message, ...]:
+        """The messages that are sent where the answer is asked for in `protocol`."""
+        return self.in_lines if protocol == "lines" and self.in_lines is not None else self.messages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +52,7 @@ class ChatReply:
     """A model's answer. `reasoning` came in a field of its own (`reasoning_content`); `<think>` blocks are still in
     `text`. `finish_reason` None means that a stream ended without one (the answer may be cut).
 
-    `protocol` says how a wanted schema was asked for: `schema` (enforced by the server) or `json`.
+    `protocol` says how a wanted schema was asked for: `schema` (enforced by the server), `json` or `lines`.
     """
 
     text: str
@@ -52,7 +60,7 @@ class ChatReply:
     reasoning: str | None = None
     refusal: str | None = None
     answered: str | None = None
-    protocol: Literal["schema", "json"] = "json"
+    protocol: Literal["schema", "json", "lines"] = "json"
     truncated: bool = False
     notices: tuple[Notice, ...] = ()
 

@@ -12,6 +12,7 @@ Validity = Literal["ok", "refused", "truncated", "invalid", "contradictory", "no
 GroundKind = Literal["requirement", "task", "fact", "evidence", "absent", "draft"]
 ScoreKind = Literal["critic", "checks"]
 Protocol = Literal["schema", "json", "lines", "text"]
+"""How a critic was asked: JSON that the server enforces, JSON mode, `PROBLEM:` lines, prose."""
 
 SEVERITIES: tuple[Severity, ...] = ("blocking", "major", "minor")
 
@@ -32,7 +33,8 @@ class RaisedIssue:
 class CriticReply:
     """A critic's answer, read strictly. With a validity other than `ok` there are no issues and no score.
 
-    `problem` says in one line why an answer is not valid. `text` is the raw answer (a repair request quotes it).
+    `problem` says in one line why an answer is not valid. `text` is the raw answer (a repair request quotes it); of a
+    valid one in prose (`protocol` is `text`) what was said, without the reasoning.
     """
 
     validity: Validity

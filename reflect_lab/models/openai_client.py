@@ -178,13 +178,14 @@ class OpenAIClient:
             text = f"{self.endpoint} answered with {reply.answered}, {self._name} was asked for"
             notices.append(Notice(kind="wrong_model", message=text))
         if counted is not None:
-            if self._estimator.is_cut(request.messages, counted):
+            messages = request.asked(reply.protocol)
+            if self._estimator.is_cut(messages, counted):
                 text = (
                     f"{self.endpoint} counted {counted:,} prompt tokens where about "
-                    f"{self._estimator.estimate(request.messages):,} were expected: it has cut the prompt silently"
+                    f"{self._estimator.estimate(messages):,} were expected: it has cut the prompt silently"
                 )
                 notices.append(Notice(kind="prompt_cut", message=text))
-            self._estimator.learn(request.messages, counted)
+            self._estimator.learn(messages, counted)
         return tuple(notices)
 
     def _price(
@@ -241,7 +242,7 @@ class _Call:
         fault: Fault
         try:
             async with completions.with_streaming_response.create(
-                model=client._name, messages=_messages(self._request.messages), **wanted.values
+                model=client._name, messages=_messages(self._request.asked(wanted.protocol)), **wanted.values
             ) as response:
                 chunks = _chunks(response, str(client.endpoint))
                 async with contextlib.aclosing(chunks):

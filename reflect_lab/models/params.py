@@ -38,7 +38,7 @@ class Params:
 
     values: Mapping[str, Any]
     dropped: tuple[str, ...] = ()
-    protocol: Literal["schema", "json"] | None = None
+    protocol: Literal["schema", "json", "lines"] | None = None
 
 
 def build(request: ChatRequest, refused: frozenset[str], max_tokens: int) -> Params:
@@ -58,7 +58,8 @@ def build(request: ChatRequest, refused: frozenset[str], max_tokens: int) -> Par
         return Params(values=values, dropped=tuple(dropped))
     if "response_format" in refused:
         dropped.append("response_format")
-        return Params(values=values, dropped=tuple(dropped), protocol="json")
+        has_lines = request.in_lines is not None
+        return Params(values=values, dropped=tuple(dropped), protocol="lines" if has_lines else "json")
     if SCHEMA_FORMAT in refused:
         dropped.append(SCHEMA_FORMAT)
         values["response_format"] = {"type": "json_object"}

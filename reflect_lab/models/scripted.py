@@ -116,7 +116,8 @@ class ScriptedClient:
 
         async def attempt(progress: Progress) -> ChatReply:
             line = self.script.next_reply(request.role)
-            progress.protocol = (line.protocol or "json") if request.role == "critic" else line.protocol
+            has_form = request.role == "critic" and request.schema is not None
+            progress.protocol = line.protocol or ("json" if has_form else None)
             if line.delay_s:
                 await asyncio.sleep(line.delay_s)
             if line.error is not None:
@@ -149,7 +150,7 @@ def _reply(line: ReplyLine) -> ChatReply:
         refusal=line.refusal or (CONTENT_FILTERED if line.finish_reason == "content_filter" else None),
         truncated=line.finish_reason in ("length", None),
     )
-    return replace(reply, protocol="schema") if line.protocol == "schema" else reply
+    return replace(reply, protocol=line.protocol) if line.protocol is not None else reply
 
 
 def _fault(error: ScriptedError, model: str) -> Fault:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from reflect_lab.core.budget import own_usage, usage
-from reflect_lab.core.chat import ChatReply, ChatRequest
+from reflect_lab.core.chat import ChatReply, ChatRequest, Message
 from reflect_lab.core.critique import SEVERITIES, Critique, Discarded, Issue
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.run import Decision, Draft, Feedback, LedgerRow, Run
@@ -196,12 +196,18 @@ def call_start(run: Run, request: ChatRequest, model: str, content: Content) -> 
         names.RESERVED_TOKENS: request.reserved_tokens,
         **_server(use.endpoint if use else None),
     }
-    if content.is_captured:
-        system = [_part(m.content) for m in request.messages if m.role == "system"]
-        others = [{"role": m.role, "parts": [_part(m.content)]} for m in request.messages if m.role != "system"]
-        said[names.SYSTEM_INSTRUCTIONS] = content.json(system) if system else None
-        said[names.INPUT_MESSAGES] = content.json(others)
-    return said
+    return said | _prompt(request.messages, content)
+
+
+def _prompt(messages: Sequence[Message], content: Content) -> Values:
+    if not content.is_captured:
+        return {}
+    system = [_part(m.content) for m in messages if m.role == "system"]
+    others = [{"role": m.role, "parts": [_part(m.content)]} for m in messages if m.role != "system"]
+    return {
+        names.SYSTEM_INSTRUCTIONS: content.json(system) if system else None,
+        names.INPUT_MESSAGES: content.json(others),
+    }
 
 
 def call_end(rows: Sequence[LedgerRow]) -> Values:
@@ -234,11 +240,14 @@ def attempt(row: LedgerRow) -> Values:
     }
 
 
-def reply(one: ChatReply, content: Content) -> Values:
+def reply(request: ChatRequest, one: ChatReply, content: Content) -> Values:
+    """The answer, and the prompt anew where another one was sent than was first meant."""
     if not content.is_captured:
         return {}
     message = {"role": "assistant", "parts": [_part(one.text)], "finish_reason": one.finish_reason or "stop"}
-    return {names.OUTPUT_MESSAGES: content.json([message])}
+    sent = request.asked(one.protocol)
+    prompt = _prompt(sent, content) if sent != request.messages else {}
+    return {names.OUTPUT_MESSAGES: content.json([message]), **prompt}
 
 
 def provider(endpoint: str | None) -> str:

@@ -115,7 +115,7 @@ class SpanObserver(Observer):
     def around_call(self, run: Run, request: ChatRequest, model: str) -> Iterator[None]:
         attributes = describe.call_start(run, request, model, self._content)
         span = self._child(run, f"chat {model}", attributes, SpanKind.CLIENT)
-        call = Call(span)
+        call = Call(span, request)
         try:
             with current(span, call):
                 yield
@@ -147,7 +147,7 @@ class SpanObserver(Observer):
 
     def on_reply(self, run: Run, reply: ChatReply) -> None:
         if (call := current_call()) is not None:
-            self._say(call.span, describe.reply(reply, self._content))
+            self._say(call.span, describe.reply(call.request, reply, self._content))
 
     def on_evidence(self, run: Run, evidence: Evidence) -> None:
         span = self._trees[run.run_id].checks.get(evidence.source)

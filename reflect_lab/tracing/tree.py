@@ -10,6 +10,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import Span
 
+from reflect_lab.core.chat import ChatRequest
 from reflect_lab.core.run import LedgerRow, Run
 from reflect_lab.core.steps import Step
 
@@ -19,6 +20,7 @@ _CALL_KEY = otel_context.create_key("reflect-lab-call")
 @dataclass
 class Call:
     span: Span
+    request: ChatRequest
     rows: list[LedgerRow] = field(default_factory=list)
 
 

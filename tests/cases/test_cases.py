@@ -56,6 +56,6 @@ def test_the_command_decides_as_expected(names: list[str], command: Path, tmp_pa
 def test_the_cases_left_for_later_are_named_rightly(command: Path, tmp_path: Path) -> None:
     names = [name for name in CASES if name.startswith(LATER)]
     assert len(names) == len(LATER), "each entry of later.txt names one case"
-    printed = check(command, tmp_path, names)
+    printed = check(command, tmp_path, names) if names else ""
     still_failing = set(re.findall(r"^(\d+_)\w+: ", printed, re.MULTILINE))
     assert still_failing == set(LATER), "take the cases that pass out of later.txt"

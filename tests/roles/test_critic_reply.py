@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_lab.core.chat import ChatReply
-from reflect_lab.roles.critic_reply import SCHEMA, read_reply
+from reflect_lab.roles.critic_json import SCHEMA
+from reflect_lab.roles.critic_reply import read_reply
 
 ISSUE = {"id": "a", "severity": "blocking", "evidence": "x"}
 

@@ -9,7 +9,7 @@ import pytest
 from reflect_lab.core.critique import SEVERITIES
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.task import text_sha256
-from reflect_lab.roles.critic_reply import SCHEMA
+from reflect_lab.roles.critic_json import SCHEMA
 from reflect_lab.roles.prompt import Prompt, generator_prompt, shipped_critic, shipped_critics
 
 
