@@ -21,7 +21,7 @@ COLOURS = ("#2f6fb2", "#b3661a", "#3d8b5f", "#8a63a8", "#a84a5f")
 """One for each policy; they read on light and on dark pages, and each line has its own dash and symbol besides."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross")
-SPREAD = 0.16
+SPREAD = 0.08
 """How far the marks of two policies stand apart at one cap, in revisions: lines on one another hide each other."""
 GRID = "rgba(128,128,128,0.2)"
 INK = "#808080"
@@ -78,14 +78,14 @@ def returned_by_revisions(run: Run, policies: Mapping[str, Policy] | None = None
     """Score and blocking problems of the draft that would be returned, by the cap on revisions; one line a policy.
 
     `policies` maps names to policies (default: the run's own, as `as recorded`); `most` is the largest cap (default:
-    one more than the run has revisions). The mark of a cap that ends with `pass` is filled, others are hollow; a cap
-    whose answer is not in the record has no mark and is named.
+    one more than the run has revisions). The legend says how each policy ends at the largest cap. The mark of a cap
+    that ends with `pass` is filled, others are hollow; one whose answer is not in the record has no mark and is named.
     """
     from plotly.subplots import make_subplots
 
     named = dict(policies) if policies is not None else {"as recorded": run.policy}
     largest = len(run.rounds) if most is None else most
-    figure: Figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.64, 0.36], vertical_spacing=0.09)
+    figure: Figure = make_subplots(rows=2, cols=1, shared_xaxes=True, row_heights=[0.62, 0.38], vertical_spacing=0.1)
     for place, (name, policy) in enumerate(named.items()):
         ends = capped(run, policy, largest)
         shift = SPREAD * (place - (len(named) - 1) / 2)
@@ -107,10 +107,11 @@ def _line(
     return Scatter(
         x=[c.revisions + shift for c in ends],
         y=list(values),
-        name=name,
+        name=f"{name}: {ends[-1].end}",
         legendgroup=name,
         showlegend=is_named,
         mode="lines+markers",
+        cliponaxis=False,
         line={"color": colour, "width": 2, "dash": DASHES[place % len(DASHES)]},
         marker={"size": 11, "symbol": symbols, "color": colour, "line": {"width": 2, "color": colour}},
         customdata=[_told(c) for c in ends],
@@ -133,7 +134,7 @@ def _name_the_unknown(figure: Figure, name: str, ends: Sequence[Capped]) -> None
     above = sum(1 for a in figure.layout.annotations if a.name == "unknown")
     figure.add_annotation(
         name="unknown",
-        text=f"{name}: unknown {at}, the record ends before",
+        text=f"{name}: unknown {at}, the record does not hold it",
         xref="paper",
         yref="paper",
         x=0,
@@ -170,7 +171,7 @@ def _dress(figure: Figure, run: Run, largest: int) -> None:
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         font={"color": INK},
-        height=430 + 24 * unknown,
+        height=450 + 24 * unknown,
         margin={"l": 60, "r": 20, "t": 110, "b": 60 + 28 * unknown},
         legend={"orientation": "h", "y": 1.02, "x": 0, "yanchor": "bottom"},
     )
@@ -178,4 +179,5 @@ def _dress(figure: Figure, run: Run, largest: int) -> None:
     figure.update_xaxes(title_text="revisions at most", row=2, col=1)
     figure.update_yaxes(gridcolor=GRID, zeroline=False)
     figure.update_yaxes(title_text="score", range=[-0.04, 1.06], tickformat=".1f", dtick=0.2, row=1, col=1)
-    figure.update_yaxes(title_text="blocking", rangemode="tozero", dtick=1, row=2, col=1)
+    most = max((y for trace in figure.data if not trace.showlegend for y in trace.y if y is not None), default=0)
+    figure.update_yaxes(title_text="blocking", range=[-0.15, max(most, 1) + 0.3], dtick=max(1, most // 4), row=2, col=1)

@@ -61,7 +61,7 @@ def test_the_figure_draws_a_line_for_each_policy_and_marks_what_passed(run: Run)
     figure = returned_by_revisions(run, {"recorded": LATE, "usual": USUAL})
     scores = [trace for trace in figure.data if trace.showlegend]
     problems = [trace for trace in figure.data if not trace.showlegend]
-    assert [trace.name for trace in scores] == ["recorded", "usual"]
+    assert [trace.name for trace in scores] == ["recorded: pass", "usual: repeated_failure"]
     assert [list(trace.y) for trace in scores] == [[0.4, 0.6, 0.62, 0.9, 0.9], [0.4, 0.6, 0.62, 0.62, 0.62]]
     assert [list(trace.y) for trace in problems] == [[2, 1, 1, 0, 0], [2, 1, 1, 1, 1]]
     assert [list(map(round, trace.x)) for trace in scores] == [[0, 1, 2, 3, 4]] * 2
@@ -76,13 +76,13 @@ def test_what_the_record_does_not_hold_is_a_gap_and_named(run: Run) -> None:
     figure = returned_by_revisions(run, {"one issue at a time": ONE_ISSUE}, most=2)
     scores, problems = figure.data
     assert list(scores.y) == [0.4, None, None] and list(problems.y) == [2, None, None]
-    assert "one issue at a time: unknown at a cap of 1, 2, the record ends before" in notes(figure)
+    assert "one issue at a time: unknown at a cap of 1, 2, the record does not hold it" in notes(figure)
     assert list(scores.customdata[1][1:]) == ["unknown"] * 4, "also where the pointer rests"
 
 
 def test_the_runs_own_policy_is_drawn_where_none_is_named(run: Run) -> None:
     (scores, _) = returned_by_revisions(run).data
-    assert (scores.name, list(scores.y)) == ("as recorded", [0.4, 0.6, 0.62, 0.9, 0.9])
+    assert (scores.name, list(scores.y)) == ("as recorded: pass", [0.4, 0.6, 0.62, 0.9, 0.9])
 
 
 def test_a_draft_at_which_nobody_looked_has_no_number_of_problems() -> None:
