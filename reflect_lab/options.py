@@ -132,31 +132,38 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", metavar="NAME", help="model to write with: NAME, NAME@ENDPOINT, local, scripted:FILE")
     add("--critic", metavar="NAME", help=f"critic prompt: {', '.join(shipped_critics())}, one of %%%%critic, or a file")
-    add("--policy", metavar="NAME", help=f"policy: {', '.join(policy_names())}, or a YAML file")
-    add("--max-revisions", type=int, metavar="N", help="revisions after the first draft (drafts = revisions + 1)")
-    add("--budget-tokens", type=int, metavar="N", help="tokens of all calls together")
     more = parser.add_argument_group("more")
+    add_policy_options(parser, more)
     add = more.add_argument
     add("--critic-model", metavar="NAME", help="another model for the critic")
-    add("--budget-calls", type=int, metavar="N", help="model calls")
-    add("--budget-seconds", type=float, metavar="S", help="seconds of active work")
-    add(
-        "--budget-cost", type=float, metavar="X", help="cost, in the policy's currency (US dollars where it names none)"
-    )
     add("--temperature", type=float, metavar="T", help="temperature of the generator")
     add("--seed", type=int, metavar="N", help="seed of the model, where it keeps one")
-    add("--reflection", choices=["on", "off"], help="off: one draft, checked, never revised")
-    add("--signal", choices=["required", "optional"], help="optional: ask a critic although nothing checks it")
     add("--sandbox", choices=["auto", "process", "off"], help="process: run code of a live model without isolation")
     add("--name", metavar="NAME", help="name of the run in the traces")
     add("--tag", action="append", default=[], metavar="KEY=VALUE", help="a tag of the run, may be repeated")
     add("--traces", metavar="DIR", help="folder of the traces")
 
 
+def add_policy_options(parser: argparse.ArgumentParser, more: argparse._ArgumentGroup) -> None:
+    """Adds what makes a policy: its name, its limits, whether it reflects at all."""
+    add = parser.add_argument
+    add("--policy", metavar="NAME", help=f"policy: {', '.join(policy_names())}, or a YAML file")
+    add("--max-revisions", type=int, metavar="N", help="revisions after the first draft (drafts = revisions + 1)")
+    add("--budget-tokens", type=int, metavar="N", help="tokens of all calls together")
+    add = more.add_argument
+    add("--budget-calls", type=int, metavar="N", help="model calls")
+    add("--budget-seconds", type=float, metavar="S", help="seconds of active work")
+    cost = "cost, in the policy's currency (US dollars where it names none)"
+    add("--budget-cost", type=float, metavar="X", help=cost)
+    add("--reflection", choices=["on", "off"], help="off: one draft, checked, never revised")
+    add("--signal", choices=["required", "optional"], help="optional: ask a critic although nothing checks it")
+
+
 def run_options(parsed: argparse.Namespace) -> RunOptions:
-    """The options that were parsed. Raises WrongUse for a tag without a value."""
+    """The options that were parsed, those of a policy or of a run. Raises WrongUse for a tag without a value."""
     names = RunOptions.__dataclass_fields__.keys() - {"tags"}
-    return RunOptions(tags=dict(map(_tag, parsed.tag)), **{name: getattr(parsed, name) for name in names})
+    tags = dict(map(_tag, getattr(parsed, "tag", ())))
+    return RunOptions(tags=tags, **{name: getattr(parsed, name, None) for name in names})
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -12,30 +12,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from reflect_lab.core.errors import ReflectLabError, WrongUse
+from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.observer import Latest, Observer
 from reflect_lab.core.run import Run
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.task_cell import Cell, fill_task, parse_cell
 from reflect_lab.notebook.critic_commands import CriticCommands
+from reflect_lab.notebook.errors import CellError, clean_errors
 from reflect_lab.notebook.explain import Explainer
 from reflect_lab.notebook.live import LiveView, PlainView, View, display_forms
+from reflect_lab.notebook.replay_commands import ForkWords, replayed
+from reflect_lab.notebook.waiting import outlive_interrupt, run_in_thread
 from reflect_lab.options import OptionParser, add_run_options, run_options
 from reflect_lab.session import Session
 
-LINE_COMMANDS = ("doctor", "list", "show", "sql", "tour")
+LINE_COMMANDS = ("doctor", "fork", "list", "replay", "show", "sql", "tour")
+IN_A_LINE = "a line magic can't wait for clicks"
 IN_A_MAGIC = "the cell runs inside another magic, which can't wait for clicks"
-
-
-NOTICE_S = 0.1
-"""Seconds after which an interrupt is noticed at the latest."""
-
-
-class CellError(ReflectLabError):
-    """One clean line in place of a traceback; it stops "Run all"."""
-
-    def _render_traceback_(self) -> list[str]:
-        return [str(self)]
 
 
 class Variables(Mapping[str, str]):
@@ -66,7 +59,7 @@ class Commands:
 
     async def reflect(self, line: str, cell: str) -> Run:
         """Runs a cell in the kernel's own loop, with the live view."""
-        with _clean_errors():
+        with clean_errors():
             parsed, task = self._read(line, cell)
             # In a thread: the first time, this imports what records runs.
             view = self._view(parsed, await asyncio.to_thread(self.session.destination, parsed.traces))
@@ -74,7 +67,7 @@ class Commands:
             running = asyncio.ensure_future(self._run(task, parsed, [latest, view]))
             view.on_stop(running.cancel)
             try:
-                run = await _outlive_interrupt(running, latest)
+                run = await outlive_interrupt(running, latest)
             except BaseException:
                 view.abandon()
                 raise
@@ -86,7 +79,7 @@ class Commands:
 
     def line(self, line: str) -> Any:
         """`%reflect COMMAND …`."""
-        with _clean_errors():
+        with clean_errors():
             words = shlex.split(line)
             command, rest = (words[0], words[1:]) if words else ("", [])
             if command not in LINE_COMMANDS:
@@ -96,12 +89,12 @@ class Commands:
 
     def register_critic(self, line: str, cell: str) -> None:
         """`%%critic NAME`: the cell's text becomes a critic prompt of this session."""
-        with _clean_errors():
+        with clean_errors():
             print(self._critics.register(line, cell))  # noqa: T201
 
     def critic(self, line: str) -> None:
         """`%critic`: lists the critics; `%critic diff NAME` shows what changed."""
-        with _clean_errors():
+        with clean_errors():
             display_forms(self._critics.line(line))
 
     def close(self) -> None:
@@ -145,28 +138,11 @@ class Commands:
         return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
 
     def _without_buttons(self, line: str, cell: str, why: str | None) -> Run:
-        with _clean_errors():
+        with clean_errors():
             parsed, task = self._read(line, cell)
             view = PlainView(buttons_off=why)
             view.start(self.session.destination(parsed.traces))
-            return self._finish(self._in_thread(task, parsed), parsed, view)
-
-    def _in_thread(self, task: Cell, parsed: Any) -> Run:
-        latest = Latest()
-        loop = asyncio.new_event_loop()
-        running = loop.create_task(self._run(task, parsed, [latest]))
-        ended = threading.Event()
-        threading.Thread(target=_run_to_end, args=(loop, running, ended)).start()
-        while not ended.is_set():
-            try:
-                # Not the thread's `join`: interrupted, it takes the thread for ended while it goes on (CPython 3.11).
-                ended.wait(NOTICE_S)
-            except KeyboardInterrupt:
-                loop.call_soon_threadsafe(running.cancel)
-        try:
-            return running.result()
-        except asyncio.CancelledError:
-            return _kept(latest)
+            return self._finish(run_in_thread(lambda latest: self._run(task, parsed, [latest])), parsed, view)
 
     def _finish(self, run: Run, parsed: Any, view: View) -> Run:
         """Shows the finished run, sets its variable, and stops "Run all" where the run did not end on its own."""
@@ -209,6 +185,20 @@ class Commands:
         view.start(str(traces.folder))
         view.finish(traces.run(words[0]))
 
+    def _replay(self, words: list[str]) -> None:
+        print(replayed(self.session, words), end="")  # noqa: T201
+
+    def _fork(self, words: list[str]) -> Run:
+        asked = ForkWords.read(self.session, words)
+        view = PlainView(buttons_off=IN_A_LINE if self._has_front_end else None)
+        view.start(self.session.destination(asked.parsed.traces))
+        run = run_in_thread(
+            lambda latest: self.session.fork(
+                asked.run, asked.at, asked.options, observers=[latest], traces=asked.parsed.traces
+            )
+        )
+        return self._finish(run, asked.parsed, view)
+
     def _sql(self, words: list[str]) -> Any:
         if len(words) != 1:
             raise WrongUse('%reflect sql wants one query in quotes: %reflect sql "select * from runs"')
@@ -235,53 +225,3 @@ def _split(line: str) -> list[str]:
         return shlex.split(line, comments=True)
     except ValueError as error:
         raise WrongUse(f"%%reflect: the options can't be read ({error})") from None
-
-
-def _run_to_end(loop: asyncio.AbstractEventLoop, running: asyncio.Task[Run], ended: threading.Event) -> None:
-    """Runs a loop of its own in this thread. The waiting thread takes result or error from the task."""
-    asyncio.set_event_loop(loop)
-    try:
-        loop.run_until_complete(asyncio.wait([running]))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-    finally:
-        loop.close()
-        ended.set()
-
-
-async def _outlive_interrupt(running: asyncio.Future[Run], latest: Latest) -> Run:
-    """The finished run. An interrupt or a press of Stop ends the loop, which folds in `cancelled` first.
-
-    The kernel's handler of an interrupt leaves a note for its event loop and does not wake it: a quiet loop would find
-    the note when the server answers. Hence the short waits.
-    """
-    task = asyncio.current_task()
-    while not running.done():
-        try:
-            await asyncio.wait([running], timeout=NOTICE_S)
-        except asyncio.CancelledError:
-            running.cancel()
-            if task is not None:
-                task.uncancel()
-    try:
-        return running.result()
-    except asyncio.CancelledError:
-        return _kept(latest)
-
-
-def _kept(latest: Latest) -> Run:
-    """The run as it was when it was interrupted."""
-    if latest.ended is None:
-        raise CellError("cancelled before the first draft was asked for")
-    return latest.ended
-
-
-class _clean_errors:
-    """Turns this package's errors into one clean line."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, ReflectLabError) and not isinstance(error, CellError):
-            raise CellError(str(error)) from None
