@@ -49,12 +49,17 @@ class Absent:
 
 
 class Absences:
-    """All that a draft holds and no source does. `is_prose` says whether capital letters make names."""
+    """All that a draft holds and no source does.
 
-    def __init__(self, draft: str, sources: Sequence[str], is_prose: bool = True) -> None:
+    `is_prose` says whether capital letters make names; a bare number with fewer than `digits` digits is pointed at only
+    together with the word beside it.
+    """
+
+    def __init__(self, draft: str, sources: Sequence[str], *, is_prose: bool, digits: int) -> None:
         self._draft = draft
         self._sources = sources
         self._is_prose = is_prose
+        self._least_digits = digits
 
     def pointed_at(self, evidence: str, location: str | None) -> Absent | None:
         """The one that an issue points at. A date, amount or identifier goes before a name, a name before a number;
@@ -72,7 +77,7 @@ class Absences:
             if name is not None:
                 return Absent(self._draft[name.start : name.end], name.start, name.end)
             pairs = {pair for text in said for pair in pairwise(text)}
-            distinct = next((value for value in values if _digits(value) > 1 or self._beside(value) & pairs), None)
+            distinct = next((value for value in values if self._is_told_apart(value, pairs)), None)
         return Absent(distinct.canonical, distinct.start, distinct.end) if distinct else None
 
     @cached_property
@@ -105,6 +110,10 @@ class Absences:
     @cached_property
     def _words(self) -> tuple[Word, ...]:
         return words(self._read)
+
+    def _is_told_apart(self, value: Value, pairs: set[tuple[str, str]]) -> bool:
+        """Whether a bare number is pointed at by itself, or with the word beside it among these pairs of words."""
+        return _digits(value) >= self._least_digits or not self._beside(value).isdisjoint(pairs)
 
     def _beside(self, value: Value) -> set[tuple[str, str]]:
         """The value's word with the content word before and after it in the draft."""

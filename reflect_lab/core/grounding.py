@@ -18,7 +18,7 @@ from reflect_lab.core.critique import Ground, RaisedIssue
 from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Draft
-from reflect_lab.core.runs_of_words import MAX_READ, QUOTE, Quote, QuoteRule, Runs, Source, longest_quote
+from reflect_lab.core.runs_of_words import MAX_READ, THRESHOLDS, Quote, Runs, Source, Thresholds, longest_quote
 from reflect_lab.core.task import Task, text_sha256
 from reflect_lab.core.values import KnownValues, find_values
 from reflect_lab.core.words import Word, words
@@ -37,9 +37,14 @@ class Sources:
     """Everything that an issue about one draft may quote, read once."""
 
     def __init__(
-        self, task: Task, draft: Draft, evidence: Sequence[Evidence], policy: Policy, rule: QuoteRule = QUOTE
+        self,
+        task: Task,
+        draft: Draft,
+        evidence: Sequence[Evidence],
+        policy: Policy,
+        thresholds: Thresholds = THRESHOLDS,
     ) -> None:
-        self._rule = rule
+        self._thresholds = thresholds
         self._ids = {r.id for r in task.requirements}
         self._requirements = [Runs(Source("requirement", r.id, r.text)) for r in task.requirements]
         self._others = [Runs(Source("task", "task", task.text))]
@@ -50,7 +55,7 @@ class Sources:
         said = [task.text, *(r.text for r in task.requirements), *(f.text for f in task.facts)]
         said += [text for piece in evidence for text in said_by(piece)]
         read = [text[:MAX_READ] for text in said]
-        self._absences = Absences(draft.text[:MAX_READ], read, is_prose=task.language is None)
+        self._absences = Absences(draft.text[:MAX_READ], read, is_prose=task.language is None, digits=thresholds.digits)
 
     def ground(self, issue: RaisedIssue) -> Grounded | str:
         """The ground of an issue, or the reason why it has none."""
@@ -74,12 +79,12 @@ class Sources:
         return _on_quote(quote) if self._draft_counts else "it quotes only the draft, no source outside it"
 
     def _quote(self, quoted: Sequence[Word], sources: Sequence[Runs]) -> Quote | None:
-        return longest_quote(quoted, sources, self._rule)
+        return longest_quote(quoted, sources, self._thresholds)
 
     def _why_not(self, issue: RaisedIssue) -> str:
         if issue.requirement:
             return f"there is no requirement {issue.requirement!r}, and its evidence quotes no source"
-        if not issue.evidence.strip():
+        if not words(issue.evidence[:MAX_READ]):
             return "it gives no evidence and names no requirement"
         return (
             "its evidence quotes neither the task, a requirement, a fact nor a finding of a check, "

@@ -14,18 +14,20 @@ MAX_READ = 200_000
 
 
 @dataclass(frozen=True)
-class QuoteRule:
-    """What makes a shared run of words a quote: so many words (or all of a shorter source), so many of content.
+class Thresholds:
+    """From where on words are a quote, and a number is pointed at. `docs/grounding.md` says what others would keep.
 
-    The defaults are the design's; `docs/grounding.md` says what others would have kept.
+    A shared run of words is a quote with so many `words` (or all of a shorter source), `content_words` among them. A
+    bare number of the draft needs so many `digits`; with fewer it counts only together with the word beside it.
     """
 
     words: int = 3
     content_words: int = 1
     is_content: Callable[[str], bool] = is_content
+    digits: int = 2
 
 
-QUOTE = QuoteRule()
+THRESHOLDS = Thresholds()
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,9 @@ class Runs:
             last = _extend(states, last, word.text, end)
         return states
 
-    def longest(self, quoted: Sequence[Word], rule: QuoteRule = QUOTE) -> tuple[int, int] | None:
+    def longest(self, quoted: Sequence[Word], thresholds: Thresholds = THRESHOLDS) -> tuple[int, int] | None:
         """The longest shared run that counts as a quote, as a range of the source's words; the first of equals."""
-        least = min(rule.words, len(self.words))
+        least = min(thresholds.words, len(self.words))
         if not least:
             return None
         states = self._states
@@ -85,9 +87,9 @@ class Runs:
                 length = states[at].length
             if word.text in states[at].after:
                 at, length = states[at].after[word.text], length + 1
-            content.append(content[-1] + rule.is_content(word.text))
+            content.append(content[-1] + thresholds.is_content(word.text))
             is_longer = best is None or length > best[1] - best[0]
-            if length >= least and is_longer and content[-1] - content[place + 1 - length] >= rule.content_words:
+            if length >= least and is_longer and content[-1] - content[place + 1 - length] >= thresholds.content_words:
                 best = (states[at].end - length, states[at].end)
         return best
 
@@ -128,11 +130,11 @@ def _extend(states: list[_State], last: int, word: str, end: int) -> int:
     return new
 
 
-def longest_quote(quoted: Sequence[Word], sources: Sequence[Runs], rule: QuoteRule = QUOTE) -> Quote | None:
+def longest_quote(quoted: Sequence[Word], sources: Sequence[Runs], thresholds: Thresholds = THRESHOLDS) -> Quote | None:
     """The longest run of words that the quote shares with a source; the first of equals; None if all are too short."""
     best: Quote | None = None
     for source in sources:
-        run = source.longest(quoted, rule)
+        run = source.longest(quoted, thresholds)
         if run and (best is None or run[1] - run[0] > len(best.words)):
             shared, offset = source.words[run[0] : run[1]], source.source.offset
             best = Quote(

@@ -13,7 +13,7 @@ from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.grounding import Grounded, Sources
 from reflect_lab.core.policy import Policy, Rules
 from reflect_lab.core.run import Draft
-from reflect_lab.core.runs_of_words import QuoteRule, Runs, Source
+from reflect_lab.core.runs_of_words import Runs, Source, Thresholds
 from reflect_lab.core.task import Fact, Requirement, Task
 from reflect_lab.core.words import is_content, words
 
@@ -81,8 +81,8 @@ def test_contractions_are_function_words() -> None:
 def test_a_stricter_rule_for_quotes_keeps_less() -> None:
     issue = RaisedIssue(id="a", severity="blocking", evidence="that the lift is slow")
     assert isinstance(Sources(TASK, Draft(index=0, text=""), [], Policy()).ground(issue), Grounded)
-    for rule in (QuoteRule(words=4), QuoteRule(content_words=2)):
-        assert isinstance(Sources(TASK, Draft(index=0, text=""), [], Policy(), rule).ground(issue), str)
+    for thresholds in (Thresholds(words=4), Thresholds(content_words=2)):
+        assert isinstance(Sources(TASK, Draft(index=0, text=""), [], Policy(), thresholds).ground(issue), str)
 
 
 def test_naming_a_requirement_is_a_ground_and_naming_another_is_none() -> None:

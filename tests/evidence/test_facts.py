@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from reflect_lab.core.critique import RaisedIssue
+from reflect_lab.core.grounding import Grounded, Sources
+from reflect_lab.core.policy import Policy
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import Fact, Task
 from tests.evidence.evidence_support import evidence_of
 
 KETTLE = ("The kettle was bought from Lal Stores in Pune", "The price was 3499 rupees", "The order number is KET-7731")
@@ -72,3 +77,17 @@ async def test_a_draft_full_of_values_gives_a_bounded_report() -> None:
     evidence = await evidence_of("facts", {}, draft, facts=KETTLE)
     assert len(evidence.findings) == 50 and len(evidence.text) < 5_000
     assert "2,000 values" in evidence.text
+
+
+async def test_an_invented_invoice_is_absent_to_a_critic_while_the_bare_duration_beside_it_fails_no_check() -> None:
+    facts = ("mixer grinder bought on 5 August 2026", "the shop did not answer two letters")
+    letter = "My mixer grinder (invoice INV-55821) broke. Please repair it within 15 days."
+    evidence = await evidence_of("facts", {}, letter, facts=facts)
+    assert [f.id for f in evidence.failed_findings] == ["INV-55821"]
+    assert [f.id for f in evidence.findings if f.status == "advisory"] == ["15"]
+    task = Task(text="Write a firm and polite letter.", facts=tuple(Fact(index=i, text=t) for i, t in enumerate(facts)))
+    issue = RaisedIssue(id="invented", severity="blocking", evidence="INV-55821 was never given")
+    found = Sources(task, Draft(index=0, text=letter), [evidence], Policy()).ground(issue)
+    assert isinstance(found, Grounded)
+    assert (found.ground.kind, found.ground.source, found.key) == ("absent", "draft", "INV-55821")
+    assert letter[found.ground.start : found.ground.end] == "INV-55821"
