@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isNotRecorded, NotARun, parseRun, parseSaved } from '../src/run/parse';
 import { withDelta } from '../src/hosts/widget';
+import { isJudged } from '../src/view/judged';
 import { linesAt, marksByLine, placeWords } from '../src/view/places';
 import { receipts } from '../src/view/totals';
 import { cost, count, limit, seconds, stopTitle, STOP_TITLES, toneOf } from '../src/view/words';
@@ -107,4 +108,20 @@ test('streamed pieces are added once, in order, and a gap is shown', () => {
   for (const message of [null, 'x', {}, { type: 'other', delta: 'x', seq: 3 }, { type: 'text', delta: 4, seq: 3 }]) {
     assert.equal(withDelta(live, message), null);
   }
+});
+
+test('what nobody looked at is not judged, whatever its number of problems', () => {
+  const round = fixture('accepted').rounds[1]!;
+  const critique = round.critique!;
+  const passed = round.evidence!.map(piece => ({ ...piece, status: 'passed' as const }));
+  const notRun = passed.map(piece => ({ ...piece, status: 'not_run' as const }));
+  const asked = (validity: typeof critique.validity, evidence: typeof round.evidence): boolean =>
+    isJudged({ ...round, evidence, critique: { ...critique, validity } });
+  assert.ok(passed.length > 0);
+  assert.ok(asked('ok', []), 'a valid critique');
+  assert.ok(asked('not_asked', passed), 'a check that ran');
+  assert.ok(!asked('not_asked', notRun), 'no check ran');
+  assert.ok(!asked('not_asked', []), 'no check is there');
+  assert.ok(!asked('invalid', passed), 'a critique that can\'t be read');
+  assert.ok(!isJudged({ ...round, critique: null }), 'no critique');
 });

@@ -13,6 +13,7 @@ from reflect_lab.core.policy import Policy
 from reflect_lab.core.progress import blocking_keys
 from reflect_lab.core.replay import Replay, replay
 from reflect_lab.core.run import Round, Run
+from reflect_lab.documents.render_words import is_judged
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure, Scatter
@@ -50,11 +51,10 @@ class Capped:
     @property
     def blocking(self) -> int | None:
         """How many problems block the returned draft; None where that is unknown, also where nobody looked."""
-        if self.returned is None or self.returned.critique is None:
+        if self.returned is None:
             return None
-        looked = any(e.status in ("passed", "failed") for e in self.returned.evidence or ())
-        looked = looked or self.returned.critique.validity == "ok"
-        return len(blocking_keys(self.returned)) if looked else None
+        count = len(blocking_keys(self.returned))
+        return count if count or is_judged(self.returned) else None
 
     @property
     def end(self) -> str:

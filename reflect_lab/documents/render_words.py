@@ -162,11 +162,21 @@ def missing(run: Run, pointer: str, otherwise: str) -> str:
     return "not recorded" if is_not_recorded(run, pointer) else otherwise
 
 
+def is_judged(round_: Round) -> bool:
+    """Whether "0 blocking" says something about a round's draft: there is a valid critique or, where no critic was
+    asked, a check that ran. What nobody looked at must not look clean."""
+    if round_.critique is None:
+        return False
+    ran = any(e.status in ("passed", "failed") for e in round_.evidence or ())
+    return round_.critique.validity == "ok" or (round_.critique.validity == "not_asked" and ran)
+
+
 def round_title(round_: Round) -> str:
     """One line about a round, of our own words and numbers alone."""
     parts = [f"Round {round_.index}", MODES[round_.draft.mode], score(round_)]
     if round_.critique is not None:
-        parts.append(f"{len(round_.critique.blocking)} blocking")
+        blocking = len(round_.critique.blocking)
+        parts.append(f"{blocking} blocking" if blocking or is_judged(round_) else "not judged")
     failed = sum(e.status == "failed" for e in round_.evidence or ())
     if failed:
         parts.append(f"{count(failed, 'check')} failed")

@@ -121,6 +121,20 @@ def test_no_run_is_ever_called_correct(form: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("form", RENDERERS)
+def test_a_draft_at_which_nobody_looked_is_not_said_to_have_no_problems(form: str) -> None:
+    run = stored("accepted")
+    last = run.rounds[-1]
+    assert last.critique is not None
+    critique = replace(last.critique, validity="not_asked", issues=(), score=None, score_kind=None)
+    unseen = replace(run, rounds=(replace(last, evidence=(), critique=critique),))
+    invalid = replace(run, rounds=(replace(last, critique=replace(critique, validity="invalid")),))
+    checked = replace(run, rounds=(replace(last, critique=critique),))
+    for text in map(RENDERERS[form], (unseen, invalid)):
+        assert "not judged" in text and "0 blocking" not in text
+    assert "0 blocking" in RENDERERS[form](checked), "the checks looked"
+
+
+@pytest.mark.parametrize("form", RENDERERS)
 def test_unknown_numbers_are_called_unknown(form: str) -> None:
     text = RENDERERS[form](stored("stalled"))
     assert "tokens unknown (in unknown, out 630)" in text

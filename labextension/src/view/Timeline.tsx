@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks';
 import type { Round, Run } from '../run/types';
 import { isNotRecorded } from '../run/parse';
 import { Icon } from './Icon';
+import { isJudged } from './judged';
 import { count, MODE_WORDS, score, seconds, totalTokens } from './words';
 
 export function tabId(uid: string, index: number): string {
@@ -110,6 +111,9 @@ function Problems({ run, round, at }: { run: Run; round: Round; at: number }): J
     return <span>{isNotRecorded(run, `/rounds/${at}/critique`) ? 'critique not recorded' : 'no critique'}</span>;
   }
   const blocking = round.critique.issues.filter(issue => issue.severity === 'blocking').length;
+  if (blocking === 0 && !isJudged(round)) {
+    return <span>not judged</span>;
+  }
   return blocking === 0 ? (
     <span class="rl-good">
       <Icon name="check" /> 0 blocking
