@@ -248,7 +248,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         owner = self.server.owner
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"null")
+        length = int(self.headers.get("Content-Length", 0))
+        data = self.rfile.read(length)
+        if len(data) < length:  # the client went away within its request: none has arrived
+            self.close_connection = True
+            return
+        body = json.loads(data or b"null")
         self._record(body)
         try:
             self._answer(owner, body)

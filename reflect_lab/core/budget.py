@@ -141,6 +141,12 @@ def tool_calls(run: Run) -> int:
     return sum(e.executions for e in own_evidence(run)) + (run.carried.tool_calls if run.carried else 0)
 
 
+def spare_tool_calls(run: Run) -> int | None:
+    """Executions that are left when each of the task's checks has run once on the current draft; None: no limit."""
+    limit = run.policy.limits.tool_calls
+    return None if limit is None else max(0, limit - tool_calls(run) - len(run.task.checks))
+
+
 def own_evidence(run: Run) -> Iterator[Evidence]:
     """The evidence that this run gathered, on every draft; a fork's first rounds were checked by its parent."""
     for round_ in run.rounds:

@@ -80,12 +80,14 @@ def candidates(round_: Round) -> tuple[Candidate, ...]:
 
 
 def with_candidate(run: Run, candidate: int) -> Run:
-    """The run as a role sees it that works on one candidate: that draft is the current round's."""
+    """The run as a role sees it that works on one candidate: that draft is the current round's, the rest beside it."""
     current = run.rounds[-1]
     if current.draft.candidate == candidate:
         return run
-    other = next(c for c in current.others if c.draft.candidate == candidate)
-    return replace(run, rounds=(*run.rounds[:-1], replace(current, draft=other.draft, evidence=other.evidence)))
+    chosen = next(c for c in current.others if c.draft.candidate == candidate)
+    others = tuple(c for c in candidates(current) if c.draft.candidate != candidate)
+    seen = replace(current, draft=chosen.draft, evidence=chosen.evidence, others=others)
+    return replace(run, rounds=(*run.rounds[:-1], seen))
 
 
 def with_choice(run: Run) -> Run:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Protocol
 
+from reflect_lab.core.budget import spare_tool_calls
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Evidence, Status
 from reflect_lab.core.run import Draft, Run
@@ -70,16 +71,17 @@ class Checks:
         if problem is not None:
             return (self._built_in("whole", problem, hooks),)
         found: dict[str, Evidence] = {}
-        specs = run.task.checks
+        specs, spare = run.task.checks, spare_tool_calls(run)
         if draft.ambiguous is not None:
             built_in = self._built_in("format", draft.ambiguous, hooks)
             unclear = "not run: it is not clear which part of the reply is the draft"
-            return (built_in, *[await self._gathered(spec, draft, hooks, unclear) for spec in specs])
+            return (built_in, *[await self._gathered(spec, draft, hooks, unclear, spare) for spec in specs])
         for spec in (*(s for s in specs if s.gate), *(s for s in specs if not s.gate)):
             gates = [e for e in found.values() if e.gate and e.kind == f"{spec.kind}_syntax"]
             failed = next((e.source for e in gates if e.status == "failed"), None)
             reason = None if failed is None else f"not run: its gate {failed} failed"
-            found[spec.name] = await self._gathered(spec, draft, hooks, reason)
+            found[spec.name] = evidence = await self._gathered(spec, draft, hooks, reason, spare)
+            spare = None if spare is None else spare - max(0, evidence.executions - 1)
         return tuple(found[spec.name] for spec in specs)
 
     def _built_in(self, name: str, problem: str, hooks: Hooks) -> Evidence:
@@ -90,13 +92,15 @@ class Checks:
             hooks.evidence(evidence)
         return evidence
 
-    async def _gathered(self, spec: CheckSpec, draft: Draft, hooks: Hooks, reason: str | None) -> Evidence:
-        """One check's evidence; a `reason` says why it does not run."""
+    async def _gathered(
+        self, spec: CheckSpec, draft: Draft, hooks: Hooks, reason: str | None, spare: int | None
+    ) -> Evidence:
+        """One check's evidence; a `reason` says why it does not run, `spare` how often more the budget allows."""
         check = self._checks[spec.name]
         with hooks.check(spec):
             started = time.monotonic()
             if reason is None:
-                report = await _performed(spec, check, draft)
+                report = await _performed(spec, check, draft, may_repeat=spare is None or spare > 0)
             else:
                 report = Report(status="not_run", text=reason, executions=0)
             evidence = Evidence(
@@ -118,10 +122,10 @@ class Checks:
         return evidence
 
 
-async def _performed(spec: CheckSpec, check: Check, draft: Draft) -> Report:
-    """A check's report; one that ends as `error` is tried once more."""
+async def _performed(spec: CheckSpec, check: Check, draft: Draft, *, may_repeat: bool) -> Report:
+    """A check's report; one that ends as `error` is tried once more, where the budget has a tool call for it."""
     first = await _once(spec, check, draft)
-    if first.status != "error":
+    if first.status != "error" or not may_repeat:
         return first
     second = await _once(spec, check, draft)
     return replace(second, executions=first.executions + second.executions)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from reflect_lab.core.chat import ChatClient
 from reflect_lab.core.errors import NoModel, WrongUse
@@ -31,6 +31,7 @@ from reflect_lab.models.openai_client import (
 from reflect_lab.models.prices import Prices
 from reflect_lab.models.refused import FILE_NAME, RefusedParams, cache_folder
 from reflect_lab.models.secret import Secret
+from reflect_lab.models.tokens import TokenEstimator
 
 SCRIPTED = "scripted:"
 LOCAL = "local"
@@ -107,6 +108,8 @@ class Endpoints:
         self._refused: RefusedParams | None = None
         self._prices: Prices | None = None
         self._clients: WeakSet[ChatClient] = WeakSet()
+        self._estimators: WeakValueDictionary[tuple[str, str], TokenEstimator] = WeakValueDictionary()
+        """By server and model, while a client of it lives: the critic knows what the generator's calls taught."""
 
     async def client(self, name: str | None, *, role: Role, script_base: Path) -> ChatClient:
         """The client for a model's name, for one role; None means the default model (DESIGN 5.1).
@@ -236,10 +239,11 @@ class Endpoints:
             self._refused = RefusedParams(cache_folder(self._environ) / FILE_NAME)
         if self._prices is None and not target.server.is_loopback:
             self._prices = await asyncio.to_thread(Prices.load)
-        return await asyncio.to_thread(_connect, target, self._refused, self._prices)
+        estimator = self._estimators.setdefault((target.server.base_url, target.model), TokenEstimator())
+        return await asyncio.to_thread(_connect, target, self._refused, self._prices, estimator)
 
 
-def _connect(target: _Target, refused: RefusedParams, prices: Prices | None) -> OpenAIClient:
+def _connect(target: _Target, refused: RefusedParams, prices: Prices | None, estimator: TokenEstimator) -> OpenAIClient:
     timeout_s = target.timeout_s or DEFAULT_TIMEOUT_S
     return OpenAIClient(
         model=target.model,
@@ -248,6 +252,7 @@ def _connect(target: _Target, refused: RefusedParams, prices: Prices | None) -> 
         sdk=open_sdk(target.server, timeout_s),
         refused=refused,
         prices=prices,
+        estimator=estimator,
         max_tokens=target.max_tokens or DEFAULT_MAX_TOKENS,
         timeout_s=timeout_s,
     )

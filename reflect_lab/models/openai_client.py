@@ -110,6 +110,7 @@ class OpenAIClient:
         sdk: AsyncOpenAI,
         refused: RefusedParams,
         prices: Prices | None = None,
+        estimator: TokenEstimator | None = None,
         requested: str | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
         timeout_s: float = DEFAULT_TIMEOUT_S,
@@ -127,7 +128,7 @@ class OpenAIClient:
         self._timeout_s = timeout_s
         self._policy = policy
         self._clock = clock
-        self._estimator = TokenEstimator()
+        self._estimator = estimator or TokenEstimator()
 
     def estimate(self, messages: Sequence[Message]) -> int:
         """The prompt's size in tokens, as an upper estimate that learns from what the server counted."""

@@ -82,16 +82,13 @@ class TokenEstimator:
         return math.ceil(utf8_size(messages) * ratio) + PER_MESSAGE * len(messages) + self._added
 
     def learn(self, messages: Sequence[Message], counted: int) -> None:
-        """Take in that the server counted `counted` tokens for this prompt."""
+        """Take in that the server counted `counted` tokens for this prompt: it is not estimated lower any more."""
         size = utf8_size(messages)
-        if size < LEAST_LEARNT_BYTES:
-            self._added += max(0, counted - self.estimate(messages))
-            return
-        if self.is_cut(messages, counted):
-            return
-        ratio = max(counted - PER_MESSAGE * len(messages), 1) / size
-        self._learnt = ratio if self._learnt is None else max(ratio, self._learnt)
-        self._least = ratio if self._least is None else min(ratio, self._least)
+        if size >= LEAST_LEARNT_BYTES and not self.is_cut(messages, counted):
+            ratio = max(counted - PER_MESSAGE * len(messages), 1) / size
+            self._learnt = ratio if self._learnt is None else max(ratio, self._learnt)
+            self._least = ratio if self._least is None else min(ratio, self._least)
+        self._added += max(0, counted - self.estimate(messages))
 
     def is_cut(self, messages: Sequence[Message], counted: int) -> bool:
         """Whether a server counted so little that it must have cut the prompt.
