@@ -143,7 +143,7 @@ def _round(run: Run, position: int, caps: Caps) -> Iterator[str]:
 
 def _draft(run: Run, position: int, caps: Caps) -> str:
     draft = run.rounds[position].draft
-    notes = [n for n in (draft.refused, draft.ambiguous) if n]
+    notes = words.draft_notes(run, run.rounds[position])
     body = "".join(f"<div>⚠ {_text(note, caps.line)}</div>" for note in notes)
     if draft.truncated:
         body += "<div>⚠ This draft is truncated.</div>"

@@ -104,9 +104,8 @@ def _rounds(run: Run, caps: Caps) -> Iterator[str]:
 
 def _draft(run: Run, position: int, caps: Caps) -> Iterator[str]:
     draft = run.rounds[position].draft
-    for note in (draft.refused, draft.ambiguous):
-        if note:
-            yield f"⚠ {code(note, caps.line)}"
+    for note in words.draft_notes(run, run.rounds[position]):
+        yield f"⚠ {code(note, caps.line)}"
     if draft.truncated:
         yield "⚠ This draft is truncated."
     rows = draft_rows(run, position)

@@ -77,9 +77,8 @@ def _rounds(run: Run, caps: Caps) -> Iterator[str]:
 
 def _draft(run: Run, position: int, caps: Caps) -> Iterator[str]:
     draft = run.rounds[position].draft
-    for note in (draft.refused, draft.ambiguous):
-        if note:
-            yield f"  ! {visible_line(note, caps.line)}"
+    for note in words.draft_notes(run, run.rounds[position]):
+        yield f"  ! {visible_line(note, caps.line)}"
     if draft.truncated:
         yield "  ! this draft is truncated"
     rows = draft_rows(run, position)

@@ -171,6 +171,14 @@ def is_judged(round_: Round) -> bool:
     return round_.critique.validity == "ok" or (round_.critique.validity == "not_asked" and ran)
 
 
+def draft_notes(run: Run, round_: Round) -> list[str]:
+    """What a reader should know about how a draft came to be; it may hold a model's own words."""
+    draft, others = round_.draft, len(round_.others)
+    chosen = f"chosen from {others + 1} candidates (select: {run.policy.rules.select})" if others else None
+    failed = f"the patch did not apply: {draft.patch_failed}" if draft.patch_failed else None
+    return [note for note in (draft.refused, draft.ambiguous, failed, chosen) if note]
+
+
 def round_title(round_: Round) -> str:
     """One line about a round, of our own words and numbers alone."""
     parts = [f"Round {round_.index}", MODES[round_.draft.mode], score(round_)]

@@ -8,7 +8,19 @@ from reflect_lab.core.critique import Critique, Discarded, Ground, Issue
 from reflect_lab.core.drafts import diff
 from reflect_lab.core.evidence import Evidence, Finding, Location, Sandbox
 from reflect_lab.core.policy import Policy
-from reflect_lab.core.run import Decision, Draft, Feedback, ModelUse, Notice, Outcome, Round, Run, RunError, Usage
+from reflect_lab.core.run import (
+    Candidate,
+    Decision,
+    Draft,
+    Feedback,
+    ModelUse,
+    Notice,
+    Outcome,
+    Round,
+    Run,
+    RunError,
+    Usage,
+)
 from reflect_lab.core.task import CheckSpec, Fact, Requirement, Task
 from tests.frontend.run_parts import calls
 
@@ -87,7 +99,9 @@ def hostile() -> Run:
                 reasoning=attack,
                 refused=attack,
                 ambiguous=attack,
+                patch_failed=attack,
             ),
+            others=(Candidate(draft=Draft(index=i, text=attack, candidate=1)),),
             evidence=(evidence,),
             critique=critique,
             feedback=Feedback(mode="rewrite", sent=(PAYLOADS[1],), withheld=(PAYLOADS[0],)),

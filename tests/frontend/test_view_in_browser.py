@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from reflect_lab.documents.run_document import dump_run
+from tests.core.simulate import CHECKED_TASK, Turn, play, policy, report
 from tests.frontend.viewer import LIVE, stored
 
 pytestmark = pytest.mark.browser
@@ -128,3 +130,20 @@ def test_a_live_view_follows_the_newest_round_until_another_is_chosen(open_viewe
     page.evaluate("run => set('run', run)", {**run, "outcome": None})
     page.wait_for_selector("[role=tab] >> nth=2")
     assert selected.inner_text().startswith("Round 0")
+
+
+def test_candidates_that_were_not_chosen_can_be_opened_with_how_their_checks_went(open_viewer: Any) -> None:
+    turn = Turn(
+        "first try", (report("c1"),), others=(Turn("second try", (report(),)), Turn("third try", (report("c2"),)))
+    )
+    run, _ = play([turn], CHECKED_TASK, policy(width=3, select="rank", critic="never", revisions=0))
+    page = open_viewer().show(dump_run(run))
+    assert "chosen from 3 candidates (select: rank)" in page.locator(".rl-draft").inner_text()
+    assert "second try" in page.locator(".rl-draft").inner_text()
+    shown = page.locator("details", has_text="not chosen")
+    assert [one.locator("summary").inner_text() for one in shown.all()] == [
+        "Candidate 0, not chosen: tests failed",
+        "Candidate 2, not chosen: tests failed",
+    ]
+    shown.first.locator("summary").click()
+    assert "first try" in shown.first.inner_text()

@@ -1,7 +1,7 @@
 /** The draft of a round: what changed against its parent, or the whole of it, with the lines that issues point at. */
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Issue, Round, Run } from '../run/types';
+import type { Candidate, Issue, Round, Run } from '../run/types';
 import { changes, foldUnchanged, rowsOf, wholeRows, type Block as DiffBlock, type Row } from './diff';
 import { marksByLine } from './places';
 import { Block, Clipped, Marked, NO_MATH } from './Text';
@@ -36,6 +36,11 @@ export function Draft({ run, round, target }: { run: Run; round: Round; target: 
           <span class="rl-quiet">
             against draft {draft.parent}: <span class="rl-good">+{added}</span>{' '}
             <span class="rl-bad">−{removed}</span> {plural(added + removed, 'line').replace(/^\S+ /, '')}
+          </span>
+        )}
+        {round.others.length > 0 && (
+          <span class="rl-quiet">
+            chosen from {round.others.length + 1} candidates (select: {run.policy.rules.select})
           </span>
         )}
         {draft.truncated && <span class="rl-badge rl-badge-warn">cut off</span>}
@@ -179,6 +184,17 @@ function Apart({ round }: { round: Round }): JSX.Element {
           <span class="rl-label">Which part is the draft?</span> <Clipped text={draft.ambiguous} />
         </div>
       )}
+      {draft.patch_failed !== null && (
+        <div class="rl-note">
+          <span class="rl-label">The patch did not apply</span> <Clipped text={draft.patch_failed} />
+        </div>
+      )}
+      {round.others.map(other => (
+        <details class="rl-more" key={other.draft.candidate}>
+          <summary>Candidate {other.draft.candidate}, not chosen{checked(other)}</summary>
+          <Block text={other.draft.text} />
+        </details>
+      ))}
       {draft.raw !== null && (
         <details class="rl-more">
           <summary>The reply as it came (draft taken by rule “{draft.extraction}”)</summary>
@@ -193,4 +209,13 @@ function Apart({ round }: { round: Round }): JSX.Element {
       )}
     </>
   );
+}
+
+/** How a candidate's checks went, in a few words. */
+function checked(other: Candidate): string {
+  if (other.evidence === null) {
+    return ': not checked';
+  }
+  const failed = other.evidence.filter(each => each.status !== 'passed');
+  return failed.length === 0 ? '' : `: ${failed.map(each => `${each.source} ${each.status.replaceAll('_', ' ')}`).join(', ')}`;
 }
