@@ -83,6 +83,47 @@ async def test_an_intrinsic_loop_has_no_evidence_and_judges_by_the_draft_alone(t
     assert run.prompts["critic"].name == "intrinsic" and all(r.evidence == () for r in run.rounds)
 
 
+SELF_REFINE = Policy(
+    limits=Limits(revisions=3),
+    rules=Rules(critique="text", signal="optional", draft_quotes="allow", select="last", patience=4, repeat_limit=9),
+    views=Views(
+        generator=("task", "history", "draft", "critique"), critic=("task", "history", "draft"), draft_role="assistant"
+    ),
+)
+
+
+async def test_self_refine_sees_all_earlier_drafts_and_what_was_said_of_them() -> None:
+    said = [
+        "The words a grey sea of rain are dull.",
+        "The words a blue sea of light are still dull.",
+        "No problems found.",
+    ]
+    made = roles(["a grey sea of rain", "a blue sea of light", "a wide blue sea of light"], said)
+    run = await play([], run=empty_run(policy=SELF_REFINE), actors=made)
+    assert run.outcome and (run.outcome.stop_reason, run.outcome.draft_index) == ("pass", 2)
+    assert [r.critique.text for r in run.rounds if r.critique][:2] == said[:2]
+
+
+async def test_the_history_view_grows_and_carries_the_draft_as_the_generator_s_own_answer() -> None:
+    requests = []
+    made = roles(
+        ["a grey sea of rain", "a blue sea of light", "a wide blue sea of light"],
+        ["The words a grey sea of rain are dull.", "The words a blue sea of light are dull.", "No problems found."],
+    )
+    for role in (made.generator, made.critic):
+        role.client.before = requests.append  # type: ignore[union-attr]
+    await play([], run=empty_run(policy=SELF_REFINE), actors=made)
+    writing = [r.messages for r in requests if r.role == "generator"]
+    assert [m.role for m in writing[0]] == ["system", "user"]
+    assert [m.role for m in writing[2]] == ["system", "user", "assistant", "user"]
+    assert writing[2][2].content == "a blue sea of light"
+    assert "a grey sea of rain" in writing[2][1].content and "are dull" in writing[2][1].content
+    assert "a blue sea of light" not in writing[2][1].content
+    criticising = [r.messages[-1].content for r in requests if r.role == "critic"]
+    assert "a grey sea of rain" not in criticising[0].split("# The draft")[0]
+    assert "a grey sea of rain" in criticising[2] and "a blue sea of light" in criticising[2]
+
+
 async def test_peers_are_the_other_answers_of_a_round() -> None:
     policy = Policy(
         limits=Limits(revisions=1),
