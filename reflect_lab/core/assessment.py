@@ -31,7 +31,11 @@ def assess(
     reply: CriticReply | None,
     repairs: int = 0,
 ) -> Critique:
-    """The critique of one draft from its evidence and, where a critic was asked, its last answer."""
+    """The critique of one draft from its evidence and, where a critic was asked, its last answer.
+
+    What checks found stands whatever the critic says. A low score of which no issue stands is `contradictory`: dropping
+    ungrounded issues must not turn a bad mark into a clean bill.
+    """
     own = tuple(check_issues(evidence))
     if reply is None:
         score = share_of_checks(task, evidence)

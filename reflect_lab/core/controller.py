@@ -125,11 +125,15 @@ def _unsized(run: Run, step: WriteDraft) -> Estimate:
     return Estimate(generator=0 if step.fixed is None else None, critic=0 if has_critic(run) else None)
 
 
-# The rules of 4.1, one function each, in their order. A rule answers with a stop or with None.
+# The rules of 4.1, one function each, in their order. A rule answers with a stop or with None. Each docstring says the
+# rule and then why it is there; `docs/stop-rules.md` shows a run for each.
 
 
 def denied(run: Run, current: Round) -> Decision | None:
-    """An action was refused (authorization, permission): terminal, never fed back."""
+    """An action was refused (authorization, permission): terminal, never fed back.
+
+    A loop that takes a refusal for one more problem to solve asks the model to find a way round it.
+    """
     names = [e.source for e in current.evidence or () if e.status == "denied"]
     if not names:
         return None
@@ -137,7 +141,11 @@ def denied(run: Run, current: Round) -> Decision | None:
 
 
 def repeated_draft(run: Run, current: Round) -> Decision | None:
-    """A draft equal to an earlier one, found before anything was spent on it."""
+    """A draft equal to an earlier one, the first included, found before anything was spent on it.
+
+    The same draft gets the same answers, so every further call is wasted. `no_change` (feedback does not get through)
+    and `oscillating` (the loop goes in circles) are two problems.
+    """
     earlier = repeats_draft(run, current.draft)
     if earlier is None:
         return None
@@ -148,7 +156,10 @@ def repeated_draft(run: Run, current: Round) -> Decision | None:
 
 
 def no_signal(run: Run, current: Round) -> Decision | None:
-    """Nothing outside the model's taste could judge the draft, and the policy demands a signal."""
+    """Nothing outside the model's taste could judge the draft, and the policy demands a signal.
+
+    A critic that has nothing but the draft to go by makes right answers wrong about as often as wrong ones right.
+    """
     if has_signal(run) or run.policy.rules.signal == "optional":
         return None
     return _stop(
@@ -159,7 +170,11 @@ def no_signal(run: Run, current: Round) -> Decision | None:
 
 
 def passed(run: Run, current: Round) -> Decision | None:
-    """Nothing failed, nothing blocks, nothing that the task names stayed unchecked, and somebody looked."""
+    """Nothing failed, nothing blocks, nothing that the task names stayed unchecked, and somebody looked.
+
+    It is a rule about this very draft: an earlier one with a higher score and a blocking issue is no pass, nor is an
+    empty list of issues beside a failed check, an unreadable critique or a low score.
+    """
     critique = current.critique
     if critique is None or progress.failed_evidence(current) or critique.blocking or _unchecked(run, current):
         return None
@@ -179,7 +194,10 @@ def passed(run: Run, current: Round) -> Decision | None:
 
 def unverified(run: Run, current: Round) -> Decision | None:
     """Nothing failed and nothing blocks, but something that the task names was not checked, nobody looked at all, or
-    a revision would have nothing to send."""
+    a revision would have nothing to send.
+
+    What nobody checked is not right, and no revision can mend a check that does not run: a person must decide.
+    """
     critique = current.critique
     if critique is None or progress.failed_evidence(current) or critique.blocking:
         return None
@@ -196,7 +214,10 @@ def unverified(run: Run, current: Round) -> Decision | None:
 
 
 def invalid_critique(run: Run, current: Round) -> Decision | None:
-    """The critic could not be read, one repair did not mend it, and no failed evidence is there to revise on."""
+    """The critic could not be read, one repair did not mend it, and no failed evidence is there to revise on.
+
+    An answer that can't be read says nothing: not "no issues", and not "score 0".
+    """
     critique = current.critique
     if critique is None or critique.validity in ("ok", "not_asked"):
         return None
@@ -207,7 +228,11 @@ def invalid_critique(run: Run, current: Round) -> Decision | None:
 
 
 def repeated_failure(run: Run, current: Round) -> Decision | None:
-    """The same failure in `repeat_limit` rounds running without a gain."""
+    """The same failure in `repeat_limit` rounds running without a gain.
+
+    The model does not know how to mend it, and a further try tells it nothing new. It comes before `stalled` because it
+    says more: another model, tool or person is due, not more patience.
+    """
     limit = run.policy.rules.repeat_limit
     count = progress.repetitions(run.rounds, run.policy.rules)
     if count < limit:
@@ -220,7 +245,11 @@ def repeated_failure(run: Run, current: Round) -> Decision | None:
 
 
 def stalled(run: Run, current: Round) -> Decision | None:
-    """No progress against the best round so far in `patience` rounds running."""
+    """No progress against the best round so far in `patience` rounds running.
+
+    Without it a loop rewords until its budget is gone. Against the best round, not the one before: else the recovery
+    from a bad revision counts as progress.
+    """
     patience = run.policy.rules.patience
     count = progress.rounds_without_progress(run.rounds, run.policy.rules)
     if count < patience:

@@ -14,7 +14,10 @@ def ordered(critique: Critique) -> tuple[Issue, ...]:
 
 
 def feedback(critique: Critique, rules: Rules) -> Feedback | None:
-    """The feedback for a revision, or None where there is nothing to send."""
+    """The feedback for a revision, or None where there is nothing to send.
+
+    Each issue once, and blocking ones before the cap is reached: minor ones must not crowd them out.
+    """
     issues = ordered(critique)
     if not issues:
         return None

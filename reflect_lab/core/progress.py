@@ -42,7 +42,8 @@ def is_better(a: Round, b: Round) -> bool:
     """Whether `a` is strictly better than the earlier round `b` (so that the earliest of equals stays).
 
     Whole before truncated, checked before unchecked, fewest failed findings, critique known before unknown, fewest
-    blocking issues, then the higher score of the same kind; scores of two kinds are never compared.
+    blocking issues, then the higher score of the same kind; scores of two kinds are never compared. The score comes
+    last, so that a high one can't outweigh a failed check or a blocking issue.
     """
     ranks = [
         (not is_whole(r), not _is_checked(r), failed_count(r), not _critique_is_known(r), len(blocking_keys(r)))
@@ -64,7 +65,8 @@ def best(rounds: Sequence[Round]) -> Round | None:
 
 
 def is_gain(new: Round, old: Round, rules: Rules) -> bool:
-    """Whether the score of the same kind rose enough: by `min_gain`, or by half of what is left up to 1."""
+    """Whether the score of the same kind rose enough: by `min_gain`, or by half of what is left up to 1 where that is
+    less (near 1 there is no room for `min_gain`: from .96 to .99 is progress)."""
     scores = _comparable_scores(new, old)
     if scores is None or scores[0] <= scores[1] + TOLERANCE:
         return False
@@ -90,7 +92,11 @@ def rounds_without_progress(rounds: Sequence[Round], rules: Rules) -> int:
 
 
 def signature(round_: Round) -> frozenset[str]:
-    """Which findings fail and how, and which keys block; without case, whitespace, addresses, timings, positions."""
+    """Which findings fail and how, and which keys block; without case, whitespace, addresses, timings, positions.
+
+    Made of keys, never of a critic's ids or a count: issues can't escape by another name, and two new problems in place
+    of two old ones are not the same failure.
+    """
     parts = {i.key for i in round_.critique.blocking if i.source == "critic"} if round_.critique else set()
     for evidence in failed_evidence(round_):
         for finding in evidence.failed_findings:
