@@ -68,7 +68,7 @@ function Reason({ run, outcome }: { run: Run; outcome: Outcome }): JSX.Element {
           <Clipped text={outcome.message} />
         </p>
       )}
-      {outcome.stop_reason === 'no_signal' && (
+      {outcome.stop_reason === 'no_signal' && outcome.message === '' && (
         <p class="rl-message">
           Add a requirement (<code>- [ ] …</code>) or a check, or run it with <code>--signal optional</code>.
         </p>
