@@ -50,7 +50,7 @@ def continued(parent: Run, empty: Run) -> Run:
     return replace(child, usage=run_usage(child))
 
 
-def why_not(child: Run, roles: Roles) -> str | None:
+async def why_not(child: Run, roles: Roles) -> str | None:
     """Why what is left does not reach for a first draft of the child and a critique of it; None where it does.
 
     The critique is sized by the draft's prompt, which is the least of what its own prompt will hold.
@@ -58,7 +58,7 @@ def why_not(child: Run, roles: Roles) -> str | None:
     writer = roles.generator
     messages = writer.messages(child, WriteDraft(index=0))
     judge = None if roles.critic is None else Asked(roles.critic.client, messages, "critic")
-    sizes = estimate(child.policy.limits, generator=Asked(writer.client, messages), critic=judge)
+    sizes = await estimate(child.policy.limits, generator=Asked(writer.client, messages), critic=judge)
     short = shortage(child, "draft", sizes)
     return None if short is None else short.message
 

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from reflect_lab.core.budget import output_room, seconds_left, shortage
 from reflect_lab.core.chat import ChatClient, ChatReply, ChatRequest, Message
-from reflect_lab.core.controller import decide, has_critic, next_step
+from reflect_lab.core.controller import decide, next_step
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.errors import ModelFailed, Unaffordable
 from reflect_lab.core.events import (
@@ -36,7 +36,7 @@ from reflect_lab.core.selection import with_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.roles.patch import PatchFailed
-from reflect_lab.sizing import Asked, estimate, price
+from reflect_lab.sizing import Asked, draft_sizes, estimate, price
 from reflect_lab.watch import CallHooks, CheckHooks, Watch, budget_step
 
 log = logging.getLogger(__name__)
@@ -167,7 +167,22 @@ async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
         evidence = await roles.evidence.gather(seen, _Hooks(seen, watch, step))
         return EvidenceGathered(evidence=evidence, candidate=step.candidate, ledger=watch.collected())
     assert isinstance(step, Decide)
-    return decide(run, lambda revision: _sizes(run, revision, roles))
+    return await _decide(run, roles)
+
+
+async def _decide(run: Run, roles: Roles) -> Event:
+    """The decision. Only where a revision is due its prompts are sized, which may take asking a server."""
+    due: list[WriteDraft] = []
+
+    def note(revision: WriteDraft) -> Estimate:
+        due.append(revision)
+        return Estimate()
+
+    decided = decide(run, note)
+    if not due:
+        return decided
+    sizes = await draft_sizes(run, due[0], roles.generator, roles.critic)
+    return decide(run, lambda revision: sizes)
 
 
 async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Event:
@@ -177,7 +192,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
         return DraftWritten(draft=Draft(index=step.index, text=step.fixed, mode="fixed", extraction="fix"))
     role = roles.generator
     if step.candidate or step.index == 0:  # a revision was reserved, with its critique, when it was decided
-        short = shortage(run, budget_step(step), _draft_sizes(run, step, roles))
+        short = shortage(run, budget_step(step), await draft_sizes(run, step, role, roles.critic))
         if short is not None:
             return NotAfforded(shortage=short)
     reply = await _generate(run, step, roles, watch)
@@ -189,7 +204,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
         assert step.feedback is not None, "only a revision can be a patch"
         step = replace(step, feedback=replace(step.feedback, mode="rewrite"))
         run = with_rows(run, watch.rows)
-        short = shortage(run, budget_step(step), _draft_sizes(run, step, roles))
+        short = shortage(run, budget_step(step), await draft_sizes(run, step, role, roles.critic))
         if short is not None:
             return NotAfforded(shortage=short, ledger=watch.collected())
         reply = await _generate(run, step, roles, watch)
@@ -201,23 +216,16 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
 
 async def _generate(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> ChatReply:
     role = roles.generator
-    request = _request(run, step, "generator", role, role.messages(run, step), _draft_sizes(run, step, roles))
+    sizes = await draft_sizes(run, step, role, roles.critic)
+    request = _request(run, step, "generator", role, role.messages(run, step), sizes)
     return await _call(run, step, role.client, request, watch)
-
-
-def _draft_sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
-    """Prompt sizes of a draft and, where it is a revision, of the critique after it."""
-    if step.index:
-        return _sizes(run, step, roles)
-    asked = Asked(roles.generator.client, roles.generator.messages(run, step))
-    return estimate(run.policy.limits, generator=asked)
 
 
 async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> Event:
     role = roles.critic
     assert role is not None, "the policy calls for a critic and none was given"
     messages = role.messages(run, step)
-    sizes = estimate(run.policy.limits, critic=Asked(role.client, messages, "critic"))
+    sizes = await estimate(run.policy.limits, critic=Asked(role.client, messages, "critic"))
     short = shortage(run, budget_step(step), sizes)
     if short is not None:
         return NotAfforded(shortage=short)
@@ -229,16 +237,6 @@ async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> E
     if answer.validity != "ok":
         watch.keep(reply.text)
     return CriticAnswered(reply=answer, ledger=watch.collected(), notices=reply.notices)
-
-
-def _sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
-    """Prompt sizes of a revision and of the critique after it, which is sized by that of the current draft."""
-    is_call = step.fixed is None
-    generator = Asked(roles.generator.client, roles.generator.messages(run, step)) if is_call else None
-    if roles.critic is None or not has_critic(run):
-        return estimate(run.policy.limits, generator=generator)
-    messages = roles.critic.messages(run, AskCritic(index=step.index - 1))
-    return estimate(run.policy.limits, generator=generator, critic=Asked(roles.critic.client, messages, "critic"))
 
 
 def _request(
@@ -278,7 +276,7 @@ class _Hooks(CheckHooks):
         self, client: ChatClient, messages: tuple[Message, ...], *, temperature: float | None = 0.0
     ) -> ChatReply | Shortage:
         run = with_rows(self.run, self.watch.rows)
-        sizes = estimate(run.policy.limits, generator=Asked(client, messages, "evidence"))
+        sizes = await estimate(run.policy.limits, generator=Asked(client, messages, "evidence"))
         short = shortage(run, "evidence", sizes)
         if short is not None:
             return short

@@ -151,7 +151,7 @@ class Session:
             if heir is None or not is_exhausted(ended):
                 return ended
             child = continued(ended, replace(heir[0], run_id=new_run_id(), started_at=_now()))
-            why = why_not(child, heir[1])
+            why = await why_not(child, heir[1])
             return await run_loop(child, heir[1], watched) if why is None else kept(ended, child, why)
 
     async def prepare(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from reflect_lab.core.budget import USEFUL_OUTPUT
 from reflect_lab.core.chat import ChatClient, Message
+from reflect_lab.core.controller import has_critic
 from reflect_lab.core.money import in_limit_currency
 from reflect_lab.core.policy import Limits
-from reflect_lab.core.run import Estimate, Role
+from reflect_lab.core.run import Estimate, Role, Run
+from reflect_lab.core.steps import AskCritic, WriteDraft
 
 
 @dataclass(frozen=True)
@@ -21,9 +24,12 @@ class Asked:
     role: Role = "generator"
 
 
-def estimate(limits: Limits, *, generator: Asked | None = None, critic: Asked | None = None) -> Estimate:
-    """The sizes and prices of a step's calls. Under strict limits sizes are bounds and the answer is all of
-    `max_tokens`; a price always takes the whole answer in."""
+async def estimate(limits: Limits, *, generator: Asked | None = None, critic: Asked | None = None) -> Estimate:
+    """The sizes and prices of a step's calls; a server that counts prompts is asked. Under strict limits sizes are
+    bounds and the answer is all of `max_tokens`; a price always takes the whole answer in."""
+    for asked in (generator, critic):
+        if asked is not None:
+            await asked.client.measure(asked.messages)
     return Estimate(
         generator=_prompt(limits, generator),
         critic=_prompt(limits, critic),
@@ -32,6 +38,31 @@ def estimate(limits: Limits, *, generator: Asked | None = None, critic: Asked | 
         generator_cost=_cost(limits, generator),
         critic_cost=_cost(limits, critic),
     )
+
+
+class Writes(Protocol):
+    """The generator, as far as sizes are concerned."""
+
+    client: ChatClient
+
+    def messages(self, run: Run, step: WriteDraft) -> tuple[Message, ...]: ...
+
+
+class Judges(Protocol):
+    """The critic, as far as sizes are concerned."""
+
+    client: ChatClient
+
+    def messages(self, run: Run, step: AskCritic) -> tuple[Message, ...]: ...
+
+
+async def draft_sizes(run: Run, step: WriteDraft, writer: Writes, judge: Judges | None) -> Estimate:
+    """What a draft may take and, where it is a revision, the critique after it, which is sized by that of the draft
+    before."""
+    generator, critic = Asked(writer.client, writer.messages(run, step)), None
+    if step.index and judge is not None and has_critic(run):
+        critic = Asked(judge.client, judge.messages(run, AskCritic(index=step.index - 1)), "critic")
+    return await estimate(run.policy.limits, generator=generator, critic=critic)
 
 
 def price(limits: Limits, client: ChatClient, role: Role, input_tokens: int, output_tokens: int) -> float | None:

@@ -116,7 +116,8 @@ class Recorded:
 
 
 class OpenAITestServer:
-    """See the module's text. `url` ends in `/v1`. `models` None: the list of models is a web page."""
+    """See the module's text. `url` ends in `/v1`. `models` None: the list of models is a web page. `token_count`: the
+    server counts a prompt when asked, in that server's way."""
 
     def __init__(
         self,
@@ -125,6 +126,7 @@ class OpenAITestServer:
         models: Sequence[str] | None = ("test-model",),
         api_key: str | None = None,
         refuse_params: Sequence[str] = (),
+        token_count: Literal["llama.cpp", "vllm"] | None = None,
         port: int = 0,
     ) -> None:
         self.behaviours: deque[Behaviour] = deque(behaviours)
@@ -132,6 +134,7 @@ class OpenAITestServer:
         self.models = models
         self.api_key = api_key
         self.refuse_params = tuple(refuse_params)
+        self.token_count = token_count
         self.requests: list[Recorded] = []
         self.prompt_tokens_sent = 0
         self.completion_tokens_sent = 0
@@ -272,6 +275,10 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._is_allowed():
             sent = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
             return self._send_status(Status(401, f"Incorrect API key provided: {sent}", "invalid_api_key"))
+        if owner.token_count == "llama.cpp" and self.path == "/v1/chat/completions/input_tokens":
+            return self._json(200, {"input_tokens": _prompt_tokens(body), "object": "response.input_tokens"})
+        if owner.token_count == "vllm" and self.path == "/tokenize":
+            return self._json(200, {"count": _prompt_tokens(body), "max_model_len": 4096, "tokens": []})
         if not self.path.endswith("/chat/completions"):
             return self._send_status(Status(404, f"unknown path {self.path}"))
         for name in owner.refuse_params:
@@ -403,9 +410,13 @@ def _words(text: str) -> list[str]:
 
 
 def _count(reply: Reply, body: Any) -> dict[str, int]:
-    prompt = math.ceil(sum(len(m.get("content") or "") for m in body.get("messages", [])) / 4)
+    prompt = _prompt_tokens(body)
     answer = math.ceil(len(reply.text or "") / 4)
     return {"prompt_tokens": prompt, "completion_tokens": answer, "total_tokens": prompt + answer}
+
+
+def _prompt_tokens(body: Any) -> int:
+    return math.ceil(sum(len(m.get("content") or "") for m in body.get("messages", [])) / 4)
 
 
 def _usage(usage: Any) -> dict[str, Any]:

@@ -88,6 +88,9 @@ class ChatClient(Protocol):
     max_tokens: int
     """Output tokens asked for where the budget leaves room."""
 
+    async def measure(self, messages: Sequence[Message]) -> None:
+        """Has the server count a prompt, where it can; `estimate` and `bound` know the count from then on."""
+
     def estimate(self, messages: Sequence[Message]) -> int:
         """The prompt's size in tokens, as an upper estimate."""
 

@@ -7,14 +7,16 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 from urllib.parse import urlsplit
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.documents.project import SETTINGS_FILE, project_root
-from reflect_lab.documents.suggest import did_you_mean
+from reflect_lab.documents.suggest import did_you_mean, shown
+from reflect_lab.models.counting import WAYS, TokenCount
 
 TOP_KEYS = ("default_model", "endpoints")
-ENDPOINT_KEYS = ("base_url", "api_key_env", "max_tokens", "timeout_s")
+ENDPOINT_KEYS = ("base_url", "api_key_env", "max_tokens", "timeout_s", "token_count")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +24,7 @@ class EndpointConfig:
     """One named server. `api_key_env` is the environment variable that holds its key, None for a keyless server.
 
     `max_tokens` are the output tokens asked for per call, `timeout_s` bounds one attempt; None: the defaults.
+    `token_count` says how the server counts a prompt when asked; None: sizes are estimated.
     """
 
     name: str
@@ -29,6 +32,7 @@ class EndpointConfig:
     api_key_env: str | None = None
     max_tokens: int | None = None
     timeout_s: float | None = None
+    token_count: TokenCount | None = None
     file: str = ""
 
 
@@ -98,6 +102,7 @@ def _endpoint(name: str, table: object, file: Path) -> EndpointConfig:
         api_key_env=key_env,
         max_tokens=_positive_int(table.get("max_tokens"), f"{where}: `max_tokens`"),
         timeout_s=_positive(table.get("timeout_s"), f"{where}: `timeout_s`"),
+        token_count=_way(table.get("token_count"), f"{where}: `token_count`"),
         file=str(file),
     )
 
@@ -110,6 +115,12 @@ def checked_url(url: str, where: str) -> str:
     if parts.username or parts.password:
         raise WrongUse(f"{where}: the base URL must not hold a user or password")
     return url.rstrip("/")
+
+
+def _way(value: object, where: str) -> TokenCount | None:
+    if value is not None and value not in WAYS:
+        raise WrongUse(f"{where} is {shown(value)}; {did_you_mean(str(value), WAYS)}")
+    return cast(TokenCount | None, value)
 
 
 def _positive(value: object, where: str) -> float | None:

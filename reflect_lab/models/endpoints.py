@@ -190,7 +190,7 @@ class Endpoints:
             )
         await local.start()
         key = Secret(local.api_key, LOCAL)
-        server = Server(base_url=f"{local.url}/v1", label=LOCAL, api_key=key, is_lasting=False)
+        server = Server(base_url=f"{local.url}/v1", label=LOCAL, api_key=key, is_lasting=False, token_count="llama.cpp")
         return _Target(requested=LOCAL, model=local.model, server=server, max_tokens=LOCAL_MAX_TOKENS)
 
     def _remote(self, name: str) -> _Target:
@@ -220,7 +220,8 @@ class Endpoints:
             raise WrongUse(f"unknown endpoint `{endpoint}` in `{name}`; {some}")
         if not model:
             raise WrongUse(f"`{name}` names no model: write NAME@{endpoint}")
-        server = Server(base_url=known.base_url, label=endpoint, api_key=self._key(known))
+        key, way = self._key(known), known.token_count
+        server = Server(base_url=known.base_url, label=endpoint, api_key=key, token_count=way)
         return _Target(
             requested=name, model=model, server=server, max_tokens=known.max_tokens, timeout_s=known.timeout_s
         )

@@ -16,6 +16,7 @@ from reflect_lab.core.chat import CallHooks, ChatReply, ChatRequest, Message
 from reflect_lab.core.money import Money
 from reflect_lab.core.run import Notice, Role
 from reflect_lab.models import faults, params
+from reflect_lab.models.counting import ServerCount, TokenCount
 from reflect_lab.models.names import is_same_model
 from reflect_lab.models.prices import CURRENCY, Prices
 from reflect_lab.models.refused import RefusedParams
@@ -48,6 +49,8 @@ class Server:
     api_key: Secret | None = None
     secrets: tuple[Secret, ...] = ()
     is_lasting: bool = True
+    token_count: TokenCount | None = None
+    """How it is asked for the size of a prompt; None: it can't be."""
     is_env: bool = False
     """Configured by the SDK's own environment variables, so its organization and project apply, too."""
 
@@ -129,14 +132,22 @@ class OpenAIClient:
         self._policy = policy
         self._clock = clock
         self._estimator = estimator or TokenEstimator()
+        self._count = ServerCount(sdk, server.base_url, model, server.token_count)
+
+    async def measure(self, messages: Sequence[Message]) -> None:
+        """Has the server count a prompt, where it can; `estimate` and `bound` answer with that count then."""
+        await self._count.ask(messages)
 
     def estimate(self, messages: Sequence[Message]) -> int:
-        """The prompt's size in tokens, as an upper estimate that learns from what the server counted."""
-        return self._estimator.estimate(messages)
+        """The prompt's size in tokens: the server's count, else an upper estimate that learns from its usage."""
+        counted = self._count.known(messages)
+        return self._estimator.estimate(messages) if counted is None else counted
 
     def bound(self, messages: Sequence[Message]) -> int:
-        """The prompt's size in tokens, as a bound: its bytes, and what this server was seen to add by itself."""
-        return bound(messages) + self._estimator.added
+        """The prompt's size in tokens, as a bound: the server's count, else its bytes and what the server was seen to
+        add by itself."""
+        counted = self._count.known(messages)
+        return bound(messages) + self._estimator.added if counted is None else counted
 
     def price(self, role: Role, input_tokens: int, output_tokens: int) -> Money | None:
         """What a call with so many tokens costs today; None where no price is known for this model on this server."""

@@ -87,6 +87,9 @@ class ScriptedClient:
         self._policy = policy
         self._clock = clock
 
+    async def measure(self, messages: Sequence[Message]) -> None:
+        """A script counts nothing."""
+
     def estimate(self, messages: Sequence[Message]) -> int:
         """UTF-8 bytes of all messages / 3, rounded up."""
         return script_estimate(messages)

@@ -156,6 +156,7 @@ async def test_a_key_that_is_not_set_is_named(server: OpenAITestServer, tmp_path
         ("default_model = 3", "`default_model` must be a name"),
         ("[endpoints.a]\nbase_ur = 'x'", "did you mean 'base_url'?"),
         ("[endpoints.a]\napi_key_env = 'X'", "needs a `base_url`"),
+        ("[endpoints.a]\nbase_url = 'https://x'\ntoken_count = 'vlm'", "`token_count` is 'vlm'; did you mean 'vllm'?"),
         ("[endpoints.a]\nbase_url = 'ftp://x'", "http:// or https://"),
         ("[endpoints.a]\nbase_url = 'https://me:pw@x/v1'", "must not hold a user or password"),
         ("[endpoints.a]\nbase_url = 'https://x'\napi_key = 'sk-very-secret'", "keys don't belong in this file"),

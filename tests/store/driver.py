@@ -58,6 +58,9 @@ class PlayedClient:
     handed_out: list[tuple[int, int]] = field(default_factory=list)
     """(input, output) tokens of each answer: the truth that records are compared with."""
 
+    async def measure(self, messages: Sequence[Message]) -> None:
+        """Nothing can be asked."""
+
     def estimate(self, messages: Sequence[Message]) -> int:
         return sum(len(message.content) for message in messages) // 3
 
