@@ -58,8 +58,9 @@ class Judges(Protocol):
 
 async def draft_sizes(run: Run, step: WriteDraft, writer: Writes, judge: Judges | None) -> Estimate:
     """What a draft may take and, where it is a revision, the critique after it, which is sized by that of the draft
-    before."""
-    generator, critic = Asked(writer.client, writer.messages(run, step)), None
+    before. A check's own fix takes no call."""
+    generator = Asked(writer.client, writer.messages(run, step)) if step.fixed is None else None
+    critic = None
     if step.index and judge is not None and has_critic(run):
         critic = Asked(judge.client, judge.messages(run, AskCritic(index=step.index - 1)), "critic")
     return await estimate(run.policy.limits, generator=generator, critic=critic)

@@ -57,10 +57,10 @@ def shortage(run: Run, step: StepName, estimate: Estimate) -> Shortage | None:
 
     `step` is `draft`, `candidate` (a further draft of the round), `evidence` (a model's), `critique`, `repair` or
     `revision`. A revision takes as many generator calls as the policy is wide, and the executions of the checks on each
-    of its drafts.
+    of its drafts; one by a check's own fix is a single draft and takes no call.
     """
     limits = run.policy.limits
-    drafts = run.policy.rules.width if step == "revision" else 1
+    drafts = run.policy.rules.width if step == "revision" and estimate.generator is not None else 1
     asks_critic = estimate.critic is not None
     calls = drafts * int(estimate.generator is not None) + int(asks_critic)
     tests = drafts * len(run.task.checks) if step in ("draft", "candidate", "revision") else 0
@@ -73,7 +73,7 @@ def shortage(run: Run, step: StepName, estimate: Estimate) -> Shortage | None:
         ("cost", needed_cost(estimate, drafts), limits.cost, spent_cost(run.ledger, limits)),
         ("tool_calls", tests, limits.tool_calls, tool_calls(run)),
     ]
-    return _first_short(run, step, _what(step, run.policy.rules.width), needs)
+    return _first_short(run, step, _what(step, drafts), needs)
 
 
 def retry_shortage(run: Run, step: StepName, rows: Sequence[LedgerRow]) -> Shortage | None:
@@ -239,15 +239,15 @@ def _first_short(run: Run, step: StepName, what: str, needs: Iterable[Need]) -> 
     return None
 
 
-def _what(step: StepName, width: int) -> str:
-    drafts = "the next revision" if width == 1 else f"the next revision, in {width} drafts,"
+def _what(step: StepName, drafts: int) -> str:
+    revision = "the next revision" if drafts == 1 else f"the next revision, in {drafts} drafts,"
     return {
         "draft": "the first draft",
         "candidate": "another draft of this round",
         "evidence": "a model's evidence",
         "critique": "the critique",
         "repair": "the repair request",
-        "revision": f"{drafts} with its critique",
+        "revision": f"{revision} with its critique",
     }[step]
 
 

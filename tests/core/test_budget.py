@@ -120,6 +120,14 @@ def test_a_wide_round_reserves_each_of_its_drafts_and_one_critique() -> None:
     assert found and found[1].endswith("needs up to 3.5000 USD, 3.3900 USD are left")
 
 
+def test_a_checks_own_fix_is_one_draft_and_takes_no_call_but_the_critique() -> None:
+    mended = Estimate(critic=20)
+    assert short_of(sizes=mended, width=3, model_calls=2, tool_calls=2) is None
+    assert short_of(sizes=mended, width=3, model_calls=1) == (
+        "model_calls", "the next revision with its critique needs up to 1 model call, 0 are left"
+    )  # fmt: skip
+
+
 def test_the_room_for_an_answer_keeps_back_what_the_steps_other_calls_need() -> None:
     run = run_with(row(), under=policy(total_tokens=1_000))
     assert output_room(run, Estimate(generator=100)) == 1_000 - 150 - 100

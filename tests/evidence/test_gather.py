@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from reflect_lab.core.budget import tool_calls
 from reflect_lab.core.errors import ModelFailed, WrongUse
 from reflect_lab.core.evidence import Finding, Rank, Status
+from reflect_lab.core.policy import Limits, Policy
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Report
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.evidence.registry import BUILT_IN
-from tests.evidence.evidence_support import Remember, evidence_of, gather, task
+from tests.evidence.evidence_support import Remember, evidence_of, gather, run_with, task
 
 TEXT = CheckSpec(name="text", kind="text", options={"max_words": 50})
 SYNTAX = CheckSpec(name="python:1/syntax", kind="python_syntax", gate=True)
@@ -27,6 +29,7 @@ class Line:
     text: str = ""
     findings: tuple[Finding, ...] = ()
     gate: bool = False
+    fix: str | None = None
 
 
 class Script:
@@ -112,6 +115,25 @@ async def test_an_error_is_tried_once_more() -> None:
     assert await gather_from(Counting(error, passed)) == ("passed", 2, "")
     assert await gather_from(Counting(error, error)) == ("error", 2, "no luck")
     assert await gather_from(Counting(passed)) == ("passed", 1, "")
+
+
+@pytest.mark.parametrize(("limit", "executions"), [(1, [1]), (2, [2]), (3, [2]), (None, [2])])
+async def test_an_error_is_tried_again_only_where_a_tool_call_is_left(limit: int | None, executions: list[int]) -> None:
+    error = Report(status="error")
+    run = run_with(task(CheckSpec(name="c", kind="counting")), "x")
+    run = replace(run, policy=Policy(limits=Limits(tool_calls=limit)))
+    checks = Checks(run.task, kinds={"counting": lambda spec, surroundings: Counting(error, error)})
+    evidence = await checks.gather(run, Remember())
+    assert [e.executions for e in evidence] == executions
+    assert tool_calls(replace(run, rounds=(replace(run.rounds[0], evidence=evidence),))) <= (limit or 9)
+
+
+async def test_the_checks_that_follow_keep_their_tool_calls() -> None:
+    first, second = CheckSpec(name="a", kind="counting"), CheckSpec(name="b", kind="counting")
+    run = replace(run_with(task(first, second), "x"), policy=Policy(limits=Limits(tool_calls=3)))
+    error = Report(status="error")
+    checks = Checks(run.task, kinds={"counting": lambda spec, surroundings: Counting(error, error)})
+    assert [e.executions for e in await checks.gather(run, Remember())] == [2, 1]
 
 
 async def test_a_fault_of_a_check_is_an_error_and_logged(caplog: pytest.LogCaptureFixture) -> None:
