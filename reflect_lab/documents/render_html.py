@@ -208,7 +208,7 @@ def _issues(run: Run, position: int, caps: Caps) -> str:
         return f"<div>Critique: {words.missing(run, f'/rounds/{position}/critique', 'none')}</div>"
     body = ""
     if critique.validity != "ok":
-        body = f"<div>{words.VALIDITIES[critique.validity]} {_text(critique.problem or '', caps.line)}</div>"
+        body = f"<div>{words.validity(run, run.rounds[position])} {_text(critique.problem or '', caps.line)}</div>"
     if critique.issues:
         body += "<div><strong>Issues</strong></div>" + _list([_issue(i, caps) for i in critique.issues[: caps.issues]])
         body += _more(caps.issues, len(critique.issues), "issue")

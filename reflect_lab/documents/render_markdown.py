@@ -163,7 +163,7 @@ def _critique(run: Run, position: int, caps: Caps) -> Iterator[str]:
         yield f"Critique: {words.missing(run, f'/rounds/{position}/critique', 'none')}"
         return
     if critique.validity != "ok":
-        yield f"{words.VALIDITIES[critique.validity]} {code(critique.problem or '', caps.line)}"
+        yield f"{words.validity(run, run.rounds[position])} {code(critique.problem or '', caps.line)}"
     if critique.issues:
         yield "Issues:"
         yield "\n".join(_issue(issue, caps) for issue in critique.issues[: caps.issues])

@@ -128,7 +128,8 @@ def _critique(run: Run, position: int, caps: Caps) -> Iterator[str]:
         yield f"  critique: {words.missing(run, f'/rounds/{position}/critique', 'none')}"
         return
     if critique.validity != "ok":
-        yield f"  {words.VALIDITIES[critique.validity]} {visible_line(critique.problem or '', caps.line)}".rstrip()
+        state = words.validity(run, run.rounds[position])
+        yield f"  {state} {visible_line(critique.problem or '', caps.line)}".rstrip()
     elif not critique.issues:
         yield "  issues: none found"
     for issue in critique.issues[: caps.issues]:

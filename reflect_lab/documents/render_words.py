@@ -162,6 +162,16 @@ def missing(run: Run, pointer: str, otherwise: str) -> str:
     return "not recorded" if is_not_recorded(run, pointer) else otherwise
 
 
+def validity(run: Run, round_: Round) -> str:
+    """What became of the critique of a round, where it is not valid."""
+    assert round_.critique is not None
+    if round_.critique.validity == "not_asked" and any(
+        row.role == "critic" and row.round == round_.index for row in run.ledger
+    ):
+        return "The critic was asked and gave no answer."
+    return VALIDITIES[round_.critique.validity]
+
+
 def is_judged(round_: Round) -> bool:
     """Whether "0 blocking" says something about a round's draft: there is a valid critique or, where no critic was
     asked, a check that ran. What nobody looked at must not look clean."""

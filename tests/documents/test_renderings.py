@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reflect_lab.core.drafts import diff
+from reflect_lab.core.events import Cancelled
+from reflect_lab.core.reducer import after
 from reflect_lab.core.run import Run
 from reflect_lab.documents.render_diff import diff_rows
 from reflect_lab.documents.render_html import run_html
@@ -21,6 +23,7 @@ from reflect_lab.documents.render_markdown import code, fence, run_markdown
 from reflect_lab.documents.render_text import run_text
 from reflect_lab.documents.run_document import load_run
 from reflect_lab.documents.visible import visible
+from tests.core.simulate import Turn, play, prefixes, reply, row
 from tests.documents.run_strategies import HOSTILE, runs
 
 RENDERERS = {"html": run_html, "markdown": run_markdown, "text": run_text}
@@ -242,3 +245,13 @@ def test_folding_hides_only_unchanged_lines_and_counts_them(old: str, new: str) 
     assert [r for r in folded if r.kind in ("old", "new")] == [r for r in whole if r.kind in ("old", "new")]
     hidden = sum(int(r.text.split()[0]) for r in folded if r.kind == "fold")
     assert hidden + sum(r.kind == "same" for r in folded) == sum(r.kind == "same" for r in whole)
+
+
+def test_a_critic_that_was_interrupted_is_not_one_that_was_not_asked() -> None:
+    run, events = play([Turn("a", (), (reply(score=0.9),))])
+    *_, before, _, _ = prefixes(run, events)
+    cut = after(before, Cancelled(ledger=(row(before, "critic", 0),)))
+    stopped = after(before, Cancelled())
+    for render in (run_text, run_markdown, run_html):
+        assert "The critic was asked and gave no answer." in render(cut)
+        assert "The critic was not asked." in render(stopped)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from reflect_lab.core.events import Cancelled
+from reflect_lab.core.reducer import after
 from reflect_lab.documents.run_document import dump_run
-from tests.core.simulate import CHECKED_TASK, Turn, play, policy, report
+from tests.core.simulate import CHECKED_TASK, Turn, play, policy, prefixes, reply, report, row
 from tests.frontend.viewer import LIVE, stored
 
 pytestmark = pytest.mark.browser
@@ -147,3 +149,13 @@ def test_candidates_that_were_not_chosen_can_be_opened_with_how_their_checks_wen
     ]
     shown.first.locator("summary").click()
     assert "first try" in shown.first.inner_text()
+
+
+def test_a_critic_that_was_interrupted_is_not_one_that_was_not_asked(open_viewer: Any) -> None:
+    run, events = play([Turn("a", (), (reply(score=0.9),))])
+    *_, before, _, _ = prefixes(run, events)
+    viewer = open_viewer()
+    page = viewer.show(dump_run(after(before, Cancelled(ledger=(row(before, "critic", 0),)))))
+    assert "The critic was asked and gave no answer." in page.locator(".rl-issues").inner_text()
+    page = viewer.show(dump_run(after(before, Cancelled())))
+    assert "The critic was not asked." in page.locator(".rl-issues").inner_text()

@@ -70,7 +70,9 @@ function CritiqueState({ run, at, critique }: { run: Run; at: number; critique: 
         : 'There is no critique of this draft.';
     return <p class="rl-empty">{words}</p>;
   }
-  const problem = VALIDITY_WORDS[critique.validity];
+  const wasAsked = run.ledger.some(row => row.role === 'critic' && row.round === at);
+  const isUnanswered = critique.validity === 'not_asked' && wasAsked;
+  const problem = isUnanswered ? 'The critic was asked and gave no answer.' : VALIDITY_WORDS[critique.validity];
   if (problem !== undefined) {
     return (
       <p class="rl-note">
