@@ -17,8 +17,9 @@ lab: setup
 test: lint test-frontend browser
 	$(pytest) -m "not slow"
 
+# Each law on 5,000 random runs, not on some hundreds.
 test-full: lint test-frontend browser
-	$(pytest)
+	REFLECT_LAB_LAW_RUNS=5000 $(pytest)
 
 # The layers, each runnable alone.
 test-unit: setup

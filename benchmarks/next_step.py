@@ -108,6 +108,8 @@ class StubClient:
 
     bound = estimate
 
+    async def measure(self, messages: Any) -> None: ...
+
     def price(self, *asked: object) -> None:
         return None
 

@@ -57,12 +57,12 @@ class Judges(Protocol):
 
 
 async def draft_sizes(run: Run, step: WriteDraft, writer: Writes, judge: Judges | None) -> Estimate:
-    """What a draft may take and, where it is a revision, the critique after it, which is sized by that of the draft
-    before. A check's own fix takes no call."""
+    """What a draft may take and, but for the very first one, the critique after it, which is sized by that of the draft
+    before: no further draft is bought with what its critique needs. A check's own fix takes no call."""
     generator = Asked(writer.client, writer.messages(run, step)) if step.fixed is None else None
     critic = None
-    if step.index and judge is not None and has_critic(run):
-        critic = Asked(judge.client, judge.messages(run, AskCritic(index=step.index - 1)), "critic")
+    if (step.index or step.candidate) and judge is not None and has_critic(run):
+        critic = Asked(judge.client, judge.messages(run, AskCritic(index=max(0, step.index - 1))), "critic")
     return await estimate(run.policy.limits, generator=generator, critic=critic)
 
 

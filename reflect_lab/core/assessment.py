@@ -37,6 +37,7 @@ def assess(
     ungrounded issues must not turn a bad mark into a clean bill.
     """
     own = tuple(check_issues(evidence))
+    reply = None if reply is None else _with_a_real_score(reply)
     if reply is None:
         score = share_of_checks(task, evidence)
         return Critique(validity="not_asked", score=score, score_kind=_kind(score), issues=own)
@@ -154,6 +155,14 @@ def share_of_checks(task: Task, evidence: Sequence[Evidence]) -> float | None:
     if all(status.get(c.name) in (None, "not_run", "error") for c in named):
         return None
     return sum(status.get(c.name) == "passed" for c in named) / len(named)
+
+
+def _with_a_real_score(reply: CriticReply) -> CriticReply:
+    """A reply whose score is no finite number in 0..1 is invalid, whoever read it: NaN would pass every comparison."""
+    if reply.score is None or 0 <= reply.score <= 1:
+        return reply
+    problem = f"`score` is {reply.score}, not in 0..1"
+    return CriticReply(validity="invalid", problem=problem, text=reply.text, protocol=reply.protocol)
 
 
 def _is_low(score: float | None, policy: Policy) -> bool:

@@ -240,7 +240,7 @@ def repeated_failure(run: Run, current: Round) -> Decision | None:
     return _stop(
         "repeated_failure",
         f"the same failure stands in {count} rounds running",
-        {"rounds": count, "limit": limit, "failing": ", ".join(sorted(progress.signature(current)))[:200]},
+        {"rounds": count, "limit": limit, "failing": ", ".join(sorted(progress.blocking_keys(current)))[:200]},
     )
 
 
@@ -301,12 +301,12 @@ def repeats_draft(run: Run, draft: Draft) -> int | None:
 
 
 def _unchecked(run: Run, current: Round) -> list[str]:
-    """What the task names and nobody checked: `not_run` or `error` evidence, checks that nothing was reported of, and
-    under `coverage: required` the requirements that no check and no critic covered."""
+    """What the task names and nobody checked: evidence that neither passed nor failed, checks that nothing was reported
+    of, and under `coverage: required` the requirements that no check and no critic covered."""
     evidence = current.evidence or ()
     reported = {e.source for e in evidence}
     names = [f"{check.name} (not run)" for check in run.task.checks if check.name not in reported]
-    names += [f"{e.source} ({e.status.replace('_', ' ')})" for e in evidence if e.status in ("not_run", "error")]
+    names += [f"{e.source} ({e.status.replace('_', ' ')})" for e in evidence if e.status not in ("passed", "failed")]
     if run.policy.rules.coverage == "required":
         covered = set(current.critique.requirements_checked) if current.critique else set()
         covered |= {r for e in evidence if e.status in ("passed", "failed") for r in e.requirements}

@@ -13,8 +13,8 @@ from reflect_lab.core.critique import CriticReply, Critique, Discarded, Issue, P
 from reflect_lab.core.events import CriticAnswered, DraftWritten, Event, EvidenceGathered, NotAfforded
 from reflect_lab.core.policy import Policy, Section, Views
 from reflect_lab.core.reducer import ended
-from reflect_lab.core.run import Candidate, Decision, Estimate, LedgerRow, Role, Round, Run, Usage
-from reflect_lab.core.selection import candidates
+from reflect_lab.core.run import Candidate, Decision, Estimate, LedgerRow, Role, Round, Run, Shortage, Usage
+from reflect_lab.core.selection import candidates, next_candidate, unchecked_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 
 BEFORE_ANY_DRAFT: frozenset[Section] = frozenset({"task", "requirements", "facts", "lessons"})
@@ -101,6 +101,9 @@ class Record:
                 raise AssertionError("a run that is over asks for nothing")
 
     def _draft(self, state: Run, step: WriteDraft) -> Event:
+        short = self._shortage_of_candidate(step)
+        if short is not None:
+            return NotAfforded(shortage=short)
         candidate = self._candidate(step.index, step.candidate)
         name = _name(step.index, step.candidate)
         if _shown(self.policy.views, step.index) != _shown(self.run.policy.views, step.index):
@@ -118,6 +121,15 @@ class Record:
                 return NotAfforded(shortage=short)
         self._check_room(state, rows, Estimate(generator=_prompt(rows)), name)
         return DraftWritten(draft=candidate.draft, ledger=rows)
+
+    def _shortage_of_candidate(self, step: WriteDraft) -> Shortage | None:
+        """Why a further candidate was not written, where the record says so. A round keeps the shortage of its critique
+        where there was one too; that one follows when the critic is asked."""
+        if not step.candidate or self._limits_differ or step.index >= len(self.run.rounds):
+            return None
+        recorded = self.run.rounds[step.index]
+        is_written = step.candidate <= len(recorded.others)
+        return None if is_written or not recorded.shortage else replace(recorded.shortage, step="candidate")
 
     def _critique(self, state: Run, step: AskCritic) -> Event:
         recorded, name = self.run.rounds[step.index], f"draft {step.index}"
@@ -142,7 +154,10 @@ class Record:
                 return NotAfforded(shortage=short)
             self._check_room(state, rows, sizes, f"the critique of {name}")
         if critique.repairs and not step.repair:
-            return CriticAnswered(reply=CriticReply(validity="invalid", problem="repaired"), ledger=rows)
+            # Whatever it was, it left no requirement unchecked, or no repair would have been requested.
+            covered = tuple(r.id for r in state.task.requirements)
+            first = CriticReply(validity="invalid", problem="repaired", requirements_checked=covered)
+            return CriticAnswered(reply=first, ledger=rows)
         return CriticAnswered(reply=raised(critique), ledger=rows)
 
     def _candidate(self, index: int, number: int) -> Candidate:
@@ -215,8 +230,18 @@ def _broke_off_at(run: Run) -> Step | None:
     rounds = run.rounds
     if rounds and rounds[-1].decision is not None and rounds[-1].decision.action == "stop":
         rounds = (*rounds[:-1], replace(rounds[-1], decision=None))
-    step = next_step(replace(run, outcome=None, rounds=rounds))
+    step = next_step(_before_the_choice(replace(run, outcome=None, rounds=rounds)))
     return None if isinstance(step, Decide) and run.outcome.stop_reason == "budget" else step
+
+
+def _before_the_choice(run: Run) -> Run:
+    """A run that broke off before all candidates of its round were there, without the choice among those that were."""
+    if not run.rounds or not run.rounds[-1].others:
+        return run
+    first, *others = candidates(run.rounds[-1])
+    round_ = replace(run.rounds[-1], draft=first.draft, evidence=first.evidence, others=tuple(others), critique=None)
+    open_ = replace(run, rounds=(*run.rounds[:-1], round_))
+    return run if next_candidate(open_) is None and unchecked_candidate(open_) is None else open_
 
 
 def _place(step: Step) -> tuple[object, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reflect_lab.core.budget import shortage
-from reflect_lab.core.controller import decide, next_step
+from reflect_lab.core.controller import decide, has_critic, next_step
 from reflect_lab.core.critique import CriticReply, RaisedIssue, Severity
 from reflect_lab.core.events import CriticAnswered, DraftWritten, Event, EvidenceGathered, NotAfforded, StepFailed
 from reflect_lab.core.evidence import Evidence, Finding, Status
@@ -80,7 +80,7 @@ def play(turns: Sequence[Turn], task: Task = TASK, under: Policy | None = None) 
 
 def go_on(run: Run, turns: Sequence[Turn], events: list[Event] | None = None) -> Run:
     """The run played to its end from where it is; its events are added to `events`."""
-    left = [list(turn.replies) for turn in turns]
+    left = [list(turn.replies)[_asked(run, index) :] for index, turn in enumerate(turns)]
     while not isinstance(step := next_step(run), Stop):
         event = _perform(run, step, turns, left)
         if events is not None:
@@ -89,28 +89,47 @@ def go_on(run: Run, turns: Sequence[Turn], events: list[Event] | None = None) ->
     return run
 
 
+def _asked(run: Run, index: int) -> int:
+    """How many of a round's replies the run has used up."""
+    critique = run.rounds[index].critique if index < len(run.rounds) else None
+    return 0 if critique is None or critique.validity == "not_asked" else 1 + critique.repairs
+
+
+def sizes(run: Run, step: WriteDraft) -> Estimate:
+    """What a draft and, but for the very first one, the critique after it take: 10 tokens for each prompt."""
+    is_first = step.index == step.candidate == 0
+    return Estimate(
+        generator=10 if step.fixed is None else None, critic=10 if has_critic(run) and not is_first else None
+    )
+
+
 def _perform(run: Run, step: object, turns: Sequence[Turn], left: list[list[CriticReply]]) -> Event:
     match step:
+        case WriteDraft(index=index, fixed=str(text)):
+            return DraftWritten(draft=Draft(index=index, text=text, mode="fixed", extraction="fix"))
         case WriteDraft(index=index, candidate=candidate):
-            short = shortage(run, "candidate", Estimate(generator=10, critic=10)) if candidate else None
-            if short:
-                return NotAfforded(shortage=short)
+            if candidate or index == 0:
+                short = shortage(run, "candidate" if candidate else "draft", sizes(run, step))
+                if short:
+                    return NotAfforded(shortage=short)
             if index >= len(turns) or candidate >= len(turns[index].candidates):
                 return StepFailed(error=RunError(kind="script_ended", message="no draft is left"))
             turn = turns[index].candidates[candidate]
             draft = Draft(index=index, text=turn.draft, truncated=turn.truncated, candidate=candidate)
             return DraftWritten(draft=draft, ledger=(row(run, "generator", index),))
         case GatherEvidence(index=index, candidate=candidate):
+            if index >= len(turns):
+                return StepFailed(error=RunError(kind="script_ended", message="no report is left"))
             return EvidenceGathered(evidence=turns[index].candidates[candidate].evidence, candidate=candidate)
         case AskCritic(index=index):
             short = shortage(run, "repair" if step.repair else "critique", Estimate(critic=10))
             if short:
                 return NotAfforded(shortage=short)
-            if not left[index]:
+            if index >= len(left) or not left[index]:
                 return StepFailed(error=RunError(kind="script_ended", message="no reply is left"))
             return CriticAnswered(reply=left[index].pop(0), ledger=(row(run, "critic", index),))
         case _:
-            return decide(run, lambda revision: Estimate(generator=10, critic=10))
+            return decide(run, lambda revision: sizes(run, revision))
 
 
 def row(run: Run, role: Role, index: int, tokens: tuple[int | None, int | None] = (100, 50)) -> LedgerRow:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_lab.core.controller import next_step
@@ -16,10 +16,11 @@ from reflect_lab.core.policy import Policy, Views
 from reflect_lab.core.reducer import after
 from reflect_lab.core.replay import fork, replay
 from reflect_lab.core.run import Run
+from reflect_lab.core.selection import candidates
 from reflect_lab.core.steps import Decide
 from reflect_lab.documents.run_document import dump_run, load_run
 from tests.core.simulate import CHECKED_TASK, TASK, Turn, go_on, issue, play, policy, prefixes, reply, report
-from tests.core.test_laws import POLICIES, TURNS
+from tests.core.strategies import LAW, ODD_TASK, POLICIES, TURNS
 
 TWO_REVISIONS = [
     Turn("a", (), (reply(issue("R1"), issue("R2", name="b"), score=0.3),)),
@@ -94,13 +95,38 @@ def test_a_smaller_token_budget_stops_where_it_would_have_and_says_when_a_reply_
     assert longer.unknown == "draft 1 is longer than this budget leaves room for"
 
 
-LAW = settings(max_examples=300, deadline=None)
+def wide(*texts: str) -> Turn:
+    first, *others = (Turn(text, (report("c1"),), (reply(score=0.9),)) for text in texts)
+    return replace(first, others=tuple(others))
+
+
+@pytest.mark.parametrize("limits", [{"model_calls": 2}, {"model_calls": 2, "critic_calls": 0}, {"elapsed_s": 0.4}])
+def test_a_round_whose_further_candidates_were_not_afforded_replays_as_what_it_was(limits: dict[str, object]) -> None:
+    run, _ = play([wide("a", "b", "c")], CHECKED_TASK, policy(width=3, select="best", **limits))
+    assert run.rounds[0].shortage is not None
+    assert replay(run, run.policy).run == run
+
+
+def test_a_run_that_broke_off_between_candidates_replays_as_what_it_was() -> None:
+    _, events = play([wide("a", "b", "c")], CHECKED_TASK, policy(width=3, select="best"))
+    for state in list(
+        prefixes(Run(run_id="test", task=CHECKED_TASK, policy=policy(width=3, select="best")), events[:6])
+    ):
+        broken = after(state, Cancelled())
+        assert replay(broken, broken.policy).run == broken
+
+
+def test_a_repair_under_required_coverage_replays_as_a_repair() -> None:
+    low = replace(reply(score=0.1), requirements_checked=("R1", "R2", "R3"))
+    run, _ = play([Turn("a", (), (low, low))], TASK, policy(coverage="required"))
+    assert run.outcome and run.outcome.stop_reason == "invalid_critique"
+    assert replay(run, run.policy).run == run
 
 
 @LAW
 @given(TURNS, POLICIES)
 def test_under_its_own_policy_a_replay_is_the_run(turns: list[Turn], under: Policy) -> None:
-    run, _ = play(turns, CHECKED_TASK, under)
+    run, _ = play(turns, ODD_TASK, under)
     again = replay(load_run(dump_run(run)), under)
     assert again.unknown is None
     assert again.run == run
@@ -111,7 +137,7 @@ def test_under_its_own_policy_a_replay_is_the_run(turns: list[Turn], under: Poli
 def test_a_run_that_broke_off_anywhere_replays_to_the_same_end(
     turns: list[Turn], under: Policy, after_events: int, by_deadline: bool
 ) -> None:
-    run, events = play(turns, CHECKED_TASK, under)
+    run, events = play(turns, ODD_TASK, under)
     states = [s for s in list(prefixes(run, events))[:-1] if not isinstance(next_step(s), Decide)]
     state = states[after_events % len(states)]
     broken = after(state, DeadlinePassed(seconds=3.0, limit=300.0) if by_deadline else Cancelled())
@@ -121,10 +147,13 @@ def test_a_run_that_broke_off_anywhere_replays_to_the_same_end(
 @LAW
 @given(TURNS, POLICIES, POLICIES)
 def test_a_replay_never_invents_a_round_or_a_call(turns: list[Turn], under: Policy, other: Policy) -> None:
-    run, _ = play(turns, CHECKED_TASK, under)
+    run, _ = play(turns, ODD_TASK, under)
     again = replay(run, other)
     assert (again.run.outcome is None) == (again.unknown is not None)
-    assert [r.draft.text for r in again.run.rounds] == [r.draft.text for r in run.rounds[: len(again.run.rounds)]]
+    assert len(again.run.rounds) <= len(run.rounds)
+    for replayed, recorded in zip(again.run.rounds, run.rounds, strict=False):
+        written = {c.draft.candidate: c.draft.text for c in candidates(recorded)}
+        assert {c.draft.candidate: c.draft.text for c in candidates(replayed)}.items() <= written.items()
     assert set(again.run.ledger) <= set(run.ledger)
     assert len(again.run.rounds) <= 1 + other.limits.revisions
 
@@ -132,7 +161,7 @@ def test_a_replay_never_invents_a_round_or_a_call(turns: list[Turn], under: Poli
 @LAW
 @given(TURNS, POLICIES)
 def test_a_replay_of_a_replay_changes_nothing(turns: list[Turn], under: Policy) -> None:
-    run, _ = play(turns, CHECKED_TASK, under)
+    run, _ = play(turns, ODD_TASK, under)
     once = replay(run, policy(revisions=1, critic=under.rules.critic)).run
     if once.outcome is not None:
         assert replay(once, once.policy).run == once
@@ -186,7 +215,7 @@ def test_a_fork_from_a_round_that_is_not_there_names_those_that_are(at: int) -> 
 @LAW
 @given(TURNS, POLICIES, st.integers(0, 5))
 def test_a_fork_with_nothing_changed_decides_as_the_run_did(turns: list[Turn], under: Policy, at: int) -> None:
-    run, _ = play(turns, CHECKED_TASK, under)
+    run, _ = play(turns, ODD_TASK, under)
     decided_rounds = [r for r in run.rounds if r.decision is not None and r.shortage is None]
     whole = [r for r in decided_rounds if r.decision and r.decision.reason not in ("error", "budget")]
     if not whole:
