@@ -140,10 +140,12 @@ class StubRole:
     def messages(self, run: Run, step: Step) -> tuple[Message, ...]:
         return ()
 
+    in_lines = messages
+
     def draft(self, run: Run, step: WriteDraft, answer: ChatReply) -> Draft:
         return draft(step.index)
 
-    def read(self, answer: ChatReply) -> CriticReply:
+    def read(self, run: Run, answer: ChatReply) -> CriticReply:
         return reply(0)
 
     async def gather(self, run: Run, hooks: Any) -> tuple[Evidence, ...]:

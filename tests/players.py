@@ -91,16 +91,16 @@ class Player:
     def messages(self, run: Run, step: WriteDraft | AskCritic) -> tuple[Message, ...]:
         if isinstance(step, WriteDraft):
             self.writing = step
-        else:
-            self.asked = step
         return ()
+
+    in_lines = messages
 
     def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft:
         turn = self.turns[step.index].candidates[step.candidate]
         return Draft(index=step.index, text=turn.draft, truncated=turn.truncated)
 
-    def read(self, reply: ChatReply) -> CriticReply:
-        return self.left[self.asked.index].pop(0)
+    def read(self, run: Run, reply: ChatReply) -> CriticReply:
+        return self.left[run.rounds[-1].index].pop(0)
 
     async def gather(self, run: Run, hooks: EvidenceHooks) -> tuple[Evidence, ...]:
         draft = run.rounds[-1].draft
