@@ -27,6 +27,8 @@ _REFERENCE = re.compile(
     rf"(?:\s?(?:-|–|to|and|or|,|&)\s?[0-9]{{1,3}}(?![0-9]|[.,:/-][0-9]))*"
 )
 _FORMULA = re.compile(r"\\[A-Za-z]{2,}|\\[(\[]|\$\$")
+MAX_POINTING = 20_000
+"""Characters of an issue that are read for values, from its start: a critic may write without end."""
 _ABBREVIATIONS = frozenset(("dr", "mr", "mrs", "ms", "no", "prof", "shri", "smt", "sri", "st", "vs"))
 _TO_TWENTY = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -64,16 +66,17 @@ class Absences:
     def pointed_at(self, evidence: str, location: str | None) -> Absent | None:
         """The one that an issue points at. A date, amount or identifier goes before a name, a name before a number;
         of equals the draft's first one."""
-        pointing = [_readable(evidence)]
+        pointing = [_readable(evidence[:MAX_POINTING])]
         if location and (any(c.isalpha() for c in location) or location in self._draft):
-            pointing.append(_readable(location))
+            pointing.append(_readable(location[:MAX_POINTING]))
         # In capitals as well: a critic's `25 august` is a date, its `ket-7731` an identifier.
         mentioned = KnownValues([*pointing, *(text.upper() for text in pointing)])
         values = [value for value in self.values if value in mentioned]
         distinct = next((value for value in values if value.kind != "number"), None)
         if distinct is None:
             said = [[word.text for word in words(text)] for text in pointing]
-            name = next((name for name in self.names if any(name.text in text for text in said)), None)
+            spoken = {word for text in said for word in text}
+            name = next((name for name in self.names if name.text in spoken), None)
             if name is not None:
                 return Absent(self._draft[name.start : name.end], name.start, name.end)
             pairs = {pair for text in said for pair in pairwise(text)}
@@ -88,16 +91,16 @@ class Absences:
 
     @cached_property
     def names(self) -> tuple[Word, ...]:
-        """The draft's names that no source holds, in order of their place."""
+        """The draft's names that no source holds, each at its first place, in that order."""
         if not self._is_prose:
             return ()
         known = {word.text for text in self._sources for word in words(text)}
-        taken = [(value.start, value.end) for value in self._own]
-        return tuple(
-            name
-            for name in find_names(self._read)
-            if name.text not in known and not any(start <= name.start < end for start, end in taken)
-        )
+        inside = {at for value in self._own for at in range(value.start, value.end)}
+        first: dict[str, Word] = {}
+        for name in find_names(self._read):
+            if name.text not in known and name.start not in inside:
+                first.setdefault(name.text, name)
+        return tuple(first.values())
 
     @cached_property
     def _own(self) -> tuple[Value, ...]:

@@ -75,21 +75,11 @@ class Sources:
             return Grounded(ground, absent.text, None)
         quote = self._quote(quoted, [self._draft])
         if quote is None:
-            return self._why_not(issue)
+            return _why_not(issue, bool(quoted))
         return _on_quote(quote) if self._draft_counts else "it quotes only the draft, no source outside it"
 
     def _quote(self, quoted: Sequence[Word], sources: Sequence[Runs]) -> Quote | None:
         return longest_quote(quoted, sources, self._thresholds)
-
-    def _why_not(self, issue: RaisedIssue) -> str:
-        if issue.requirement:
-            return f"there is no requirement {issue.requirement!r}, and its evidence quotes no source"
-        if not words(issue.evidence[:MAX_READ]):
-            return "it gives no evidence and names no requirement"
-        return (
-            "its evidence quotes neither the task, a requirement, a fact nor a finding of a check, "
-            "and points at no value that the draft alone holds"
-        )
 
 
 def _on_quote(quote: Quote) -> Grounded:
@@ -97,6 +87,17 @@ def _on_quote(quote: Quote) -> Grounded:
     if quote.source.kind == "requirement":
         return Grounded(ground, quote.source.name, quote.source.name)
     return Grounded(ground, span_key(quote), None)
+
+
+def _why_not(issue: RaisedIssue, has_words: bool) -> str:
+    if issue.requirement:
+        return f"there is no requirement {issue.requirement!r}, and its evidence quotes no source"
+    if not has_words:
+        return "it gives no evidence and names no requirement"
+    return (
+        "its evidence quotes neither the task, a requirement, a fact nor a finding of a check, "
+        "and points at no value that the draft alone holds"
+    )
 
 
 def finding_sources(evidence: Evidence) -> Iterator[Source]:

@@ -120,6 +120,7 @@ class KnownValues:
                 for reading in value.readings:
                     self._amounts.setdefault(reading, set()).add(value.currency)
         self._dates = _closure({r for v in values if v.kind == "date" for r in v.readings}, self._numbers)
+        self._years = {known[:4] for known in self._dates}
 
     def __contains__(self, value: Value) -> bool:
         """Whether any reading of the value stands in the sources, whatever its spelling there."""
@@ -131,8 +132,7 @@ class KnownValues:
         if not value.readings.isdisjoint(self._numbers):
             return True
         if value.kind == "number":
-            years = {known[:4] for known in self._dates}
-            others = (self._amounts.keys(), self._identifiers, years)
+            others = (self._amounts.keys(), self._identifiers, self._years)
             return any(not value.readings.isdisjoint(other) for other in others)
         currencies = [c for r in value.readings for c in self._amounts.get(r, ())]
         return any(_same_currency(value.currency, currency) for currency in currencies)

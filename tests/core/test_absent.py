@@ -164,3 +164,12 @@ def test_code_has_no_names() -> None:
 )
 def test_a_name_is_a_capitalised_word_that_opens_no_sentence(text: str, names: list[str]) -> None:
     assert [text[w.start : w.end] for w in find_names(text)] == names
+
+
+def test_a_draft_full_of_names_numbers_and_dates_is_read_as_well() -> None:
+    letters = str.maketrans("0123456789", "abcdefghij")
+    names = " ".join(f"and X{str(i).translate(letters)}" for i in range(10_000))
+    numbers = " ".join(str(i) for i in range(3000, 13_000))
+    task = Task(text=" ".join(f"{year}-{month:02d}-01" for year in range(1000, 1400) for month in range(1, 13)))
+    found = ground("really " * 2_000 + "xjjjj", task=task, draft=f"{names} {numbers}")
+    assert isinstance(found, Grounded) and found.key == "Xjjjj"
