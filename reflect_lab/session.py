@@ -16,11 +16,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from reflect_lab.core.controller import has_critic
 from reflect_lab.core.errors import StoreError, WrongUse
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.replay import fork
 from reflect_lab.core.run import ModelUse, Notice, Run
+from reflect_lab.core.stop_rules import has_critic
 from reflect_lab.core.task import Task
 from reflect_lab.core.version import __version__
 from reflect_lab.documents.front_matter import CellOptions

@@ -8,11 +8,11 @@ from typing import Protocol
 
 from reflect_lab.core.budget import USEFUL_OUTPUT
 from reflect_lab.core.chat import ChatClient, Message
-from reflect_lab.core.controller import has_critic
 from reflect_lab.core.money import in_limit_currency
 from reflect_lab.core.policy import Limits
 from reflect_lab.core.run import Estimate, Role, Run
 from reflect_lab.core.steps import AskCritic, WriteDraft
+from reflect_lab.core.stop_rules import has_critic
 
 
 @dataclass(frozen=True)

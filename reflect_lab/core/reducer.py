@@ -8,7 +8,6 @@ from typing import cast
 
 from reflect_lab.core.assessment import assess
 from reflect_lab.core.budget import overshoot, own_evidence, run_usage, usage
-from reflect_lab.core.controller import repeats_draft
 from reflect_lab.core.critique import CriticReply, Critique
 from reflect_lab.core.drafts import diff
 from reflect_lab.core.events import (
@@ -36,6 +35,7 @@ from reflect_lab.core.run import (
     StopReason,
 )
 from reflect_lab.core.selection import choose, next_candidate, unchecked_candidate, with_choice
+from reflect_lab.core.stop_rules import repeats_draft
 
 EXHAUSTION: frozenset[str] = frozenset(
     {"stalled", "budget", "repeated_failure", "oscillating", "no_change", "invalid_critique"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reflect_lab.core.budget import shortage
-from reflect_lab.core.controller import decide, has_critic, next_step
+from reflect_lab.core.controller import decide, next_step
 from reflect_lab.core.critique import CriticReply, RaisedIssue, Severity
 from reflect_lab.core.events import CriticAnswered, DraftWritten, Event, EvidenceGathered, NotAfforded, StepFailed
 from reflect_lab.core.evidence import Evidence, Finding, Status
@@ -14,6 +14,7 @@ from reflect_lab.core.policy import Limits, Policy, Rules
 from reflect_lab.core.reducer import after
 from reflect_lab.core.run import Draft, Estimate, LedgerRow, Role, Run, RunError
 from reflect_lab.core.steps import AskCritic, GatherEvidence, Stop, WriteDraft
+from reflect_lab.core.stop_rules import has_critic
 from reflect_lab.core.task import CheckSpec, Requirement, Task
 
 REQUIREMENTS = (

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from reflect_lab.core import progress
 from reflect_lab.core.budget import tool_calls
-from reflect_lab.core.controller import decide, has_critic
+from reflect_lab.core.controller import decide
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.events import Decided
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Draft, Estimate, Round, Run
+from reflect_lab.core.stop_rules import has_critic
 from reflect_lab.documents.run_document import dump_event, dump_run, load_event, load_run
 from tests.core.simulate import Turn, go_on, issue, play, prefixes
 from tests.core.strategies import INJECTION, LAW, ODD_TASK, POLICIES, TURNS, plain

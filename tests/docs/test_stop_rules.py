@@ -11,7 +11,7 @@ from typing import get_args
 
 import pytest
 
-from reflect_lab.core import controller
+from reflect_lab.core import stop_rules
 from reflect_lab.core.critique import Critique, Issue, Severity
 from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.policy import Rules
@@ -27,15 +27,15 @@ from tests.end_to_end.processes import environment, run
 PAGE_TEXT = PAGE.read_text(encoding="utf-8")
 
 STOPS_OF_RULES = {
-    controller.denied: ["denied"],
-    controller.repeated_draft: ["no_change", "oscillating"],
-    controller.no_signal: ["no_signal"],
-    controller.passed: ["pass"],
-    controller.unverified: ["unverified"],
-    controller.invalid_critique: ["invalid_critique"],
-    controller.repeated_failure: ["repeated_failure"],
-    controller.stalled: ["stalled"],
-    controller.unaffordable_critique: ["budget"],
+    stop_rules.denied: ["denied"],
+    stop_rules.repeated_draft: ["no_change", "oscillating"],
+    stop_rules.no_signal: ["no_signal"],
+    stop_rules.passed: ["pass"],
+    stop_rules.unverified: ["unverified"],
+    stop_rules.invalid_critique: ["invalid_critique"],
+    stop_rules.repeated_failure: ["repeated_failure"],
+    stop_rules.stalled: ["stalled"],
+    stop_rules.unaffordable_critique: ["budget"],
 }
 
 
@@ -74,7 +74,7 @@ def test_every_stop_reason_has_a_section_and_a_run_that_ends_with_it(reason: str
 
 
 def test_the_overview_lists_the_rules_in_their_order_with_what_becomes_of_the_run(runs: dict[str, Run]) -> None:
-    in_order = ["cancelled", "error", *(name for rule in controller.RULES for name in STOPS_OF_RULES[rule])]
+    in_order = ["cancelled", "error", *(name for rule in stop_rules.RULES for name in STOPS_OF_RULES[rule])]
     assert [reason for reason, _ in overview()] == in_order
     assert {reason: run.outcome.status for reason, run in runs.items() if "/" not in reason and run.outcome} == dict(
         overview()
