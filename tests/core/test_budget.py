@@ -13,9 +13,11 @@ from reflect_lab.core.budget import (
     overshoot,
     retry_shortage,
     run_usage,
+    seconds_left,
     shortage,
     spent_cost,
     spent_tokens,
+    tool_calls,
     usage,
 )
 from reflect_lab.core.evidence import Evidence
@@ -143,6 +145,7 @@ def test_under_strict_limits_all_of_an_answer_is_reserved() -> None:
     run = run_with(under=policy(total_tokens=2_732))
     assert shortage(run, "revision", strict) is None
     assert output_room(run, strict) == 2_048
+    assert output_room(run, Estimate(critic=200, critic_output=384)) == 2_732 - 200
 
 
 UNKNOWN = {"input_tokens": None, "output_tokens": None}
@@ -203,6 +206,31 @@ def test_the_total_is_in_the_limits_currency_else_in_the_one_used_else_unknown(
     assert (found.cost, found.currency) == (pytest.approx(total[0]) if total[0] else None, total[1])
 
 
+def test_a_call_of_half_known_usage_keeps_the_reservation_of_its_cost() -> None:
+    half = row(status="retried", output_tokens=None, reserved_cost=0.3)
+    assert spent_cost([half], USD_LIMIT) == 0.3
+
+
+def test_what_is_left_is_never_below_nothing() -> None:
+    run = run_with(row(input_tokens=900, seconds=7.0), under=policy(total_tokens=500, elapsed_s=5.0))
+    found = shortage(run, "critique", Estimate(critic=1))
+    assert found and found.left == 0 and found.message.endswith("65 tokens, 0 are left")
+    assert seconds_left(run) == 0.0
+    assert seconds_left(run_with(row(seconds=2.0), under=policy(elapsed_s=5.0))) == 3.0
+    assert seconds_left(run_with(row(), under=policy(elapsed_s=None))) is None
+
+
+def test_a_further_draft_needs_its_checks_too() -> None:
+    assert short_of("candidate", Estimate(generator=10), tool_calls=1) == (
+        "tool_calls", "another draft of this round needs up to 1 tool call, 0 are left"
+    )  # fmt: skip
+
+
+def test_what_a_fork_took_from_its_parent_is_not_counted_again() -> None:
+    run = run_with(under=policy(tool_calls=1), evidence=(report(),))
+    assert tool_calls(run) == 1 and tool_calls(replace(run, forked_at=0)) == 0
+
+
 def test_sums_of_costs_are_not_undone_by_rounding() -> None:
     run = run_with(row(cost=0.1, currency="USD"), under=policy(cost=0.3))
     assert shortage(run, "critique", Estimate(critic=1, critic_cost=0.2)) is None
@@ -236,7 +264,8 @@ def test_what_was_charged_beyond_a_reservation_is_told_with_its_numbers() -> Non
     assert [notice.message for notice in within] == [
         "the critic's call 2 was charged 720 tokens where 500 were reserved"
     ]
-    assert overshoot(run, [row(reserved_cost=0.1, cost=0.1, currency="USD")]) == ()
+    exact = row(reserved_tokens=150, reserved_cost=0.1, cost=0.1, currency="USD")
+    assert overshoot(run, [exact]) == (), "all that was reserved is not more than that"
     assert overshoot(run_with(under=policy(total_tokens=None)), [dear]) == (), "nobody set a limit"
 
 
