@@ -154,7 +154,8 @@ class StubRole:
 
 async def through_the_loop() -> int:
     """A run of ten rounds by the real driver; the number of its steps."""
-    from reflect_lab.loop import Roles, run_loop
+    from reflect_lab.core.roles import Roles
+    from reflect_lab.loop import run_loop
 
     role: Any = StubRole(StubClient("x"))
     run = await run_loop(Run(run_id="r", task=TASK, policy=POLICY), Roles(generator=role, critic=role, evidence=role))

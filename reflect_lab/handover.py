@@ -8,9 +8,9 @@ from dataclasses import replace
 from reflect_lab.core.budget import own_evidence, run_usage, shortage, tool_calls
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.reducer import EXHAUSTION
+from reflect_lab.core.roles import Roles
 from reflect_lab.core.run import Carried, Notice, Run
 from reflect_lab.core.steps import WriteDraft
-from reflect_lab.loop import Roles
 from reflect_lab.sizing import Asked, estimate
 
 MODEL = "model:"

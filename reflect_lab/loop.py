@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from reflect_lab.core.budget import output_room, seconds_left, shortage
 from reflect_lab.core.chat import ChatClient, ChatReply, ChatRequest, Message
 from reflect_lab.core.controller import decide, next_step
-from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.errors import ModelFailed, Unaffordable
 from reflect_lab.core.events import (
     Cancelled,
@@ -28,76 +25,17 @@ from reflect_lab.core.events import (
     NotAfforded,
     StepFailed,
 )
-from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.reducer import with_rows
+from reflect_lab.core.roles import AsksModel, Roles
 from reflect_lab.core.run import Draft, Estimate, Role, Run, RunError, Shortage
 from reflect_lab.core.selection import with_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
-from reflect_lab.core.task import CheckSpec
 from reflect_lab.roles.patch import PatchFailed
 from reflect_lab.sizing import Asked, draft_sizes, estimate, price
 from reflect_lab.watch import CallHooks, CheckHooks, Watch, budget_step
 
 log = logging.getLogger(__name__)
-
-
-class GeneratorRole(Protocol):
-    client: ChatClient
-    temperature: float | None
-    seed: int | None
-
-    def messages(self, run: Run, step: WriteDraft) -> tuple[Message, ...]: ...
-    def draft(self, run: Run, step: WriteDraft, reply: ChatReply) -> Draft:
-        """The draft in a reply; raises PatchFailed for a patch that can't be applied."""
-
-
-class CriticRole(Protocol):
-    client: ChatClient
-    temperature: float | None
-    seed: int | None
-    schema: dict[str, object]
-
-    def messages(self, run: Run, step: AskCritic) -> tuple[Message, ...]: ...
-    def in_lines(self, run: Run, step: AskCritic) -> tuple[Message, ...]:
-        """The same question for a server that takes no form of answer: in the line protocol."""
-
-    def read(self, run: Run, reply: ChatReply) -> CriticReply: ...
-
-
-class EvidenceHooks(Protocol):
-    """How an evidence source tells the loop what it is doing, and asks a model through it."""
-
-    def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
-        """Around one check."""
-
-    def evidence(self, evidence: Evidence) -> None:
-        """One check is done, within its `check`."""
-
-    async def ask(
-        self, client: ChatClient, messages: tuple[Message, ...], *, temperature: float | None = 0.0
-    ) -> ChatReply | Shortage:
-        """A model's opinion, metered like every call: the answer, or why it can't be afforded. What it says is
-        evidence of the lowest rank (`model`), which never overrules a check."""
-
-
-class EvidenceRole(Protocol):
-    async def gather(self, run: Run, hooks: EvidenceHooks) -> tuple[Evidence, ...]: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Roles:
-    """Who performs the steps. Without a critic the policy must not call for one."""
-
-    generator: GeneratorRole
-    critic: CriticRole | None
-    evidence: EvidenceRole
-
-    async def close(self) -> None:
-        """Closes the models' connections."""
-        for role in (self.generator, self.critic):
-            if role is not None:
-                await role.client.close()
 
 
 async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -> Run:
@@ -181,7 +119,7 @@ async def _decide(run: Run, roles: Roles) -> Event:
     decided = decide(run, note)
     if not due:
         return decided
-    sizes = await draft_sizes(run, due[0], roles.generator, roles.critic)
+    sizes = await draft_sizes(run, due[0], roles)
     return decide(run, lambda revision: sizes)
 
 
@@ -192,7 +130,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
         return DraftWritten(draft=Draft(index=step.index, text=step.fixed, mode="fixed", extraction="fix"))
     role = roles.generator
     if step.candidate or step.index == 0:  # a revision was reserved, with its critique, when it was decided
-        short = shortage(run, budget_step(step), await draft_sizes(run, step, role, roles.critic))
+        short = shortage(run, budget_step(step), await draft_sizes(run, step, roles))
         if short is not None:
             return NotAfforded(shortage=short)
     reply = await _generate(run, step, roles, watch)
@@ -204,7 +142,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
         assert step.feedback is not None, "only a revision can be a patch"
         step = replace(step, feedback=replace(step.feedback, mode="rewrite"))
         run = with_rows(run, watch.rows)
-        short = shortage(run, budget_step(step), await draft_sizes(run, step, role, roles.critic))
+        short = shortage(run, budget_step(step), await draft_sizes(run, step, roles))
         if short is not None:
             return NotAfforded(shortage=short, ledger=watch.collected())
         reply = await _generate(run, step, roles, watch)
@@ -216,7 +154,7 @@ async def _write(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> Even
 
 async def _generate(run: Run, step: WriteDraft, roles: Roles, watch: Watch) -> ChatReply:
     role = roles.generator
-    sizes = await draft_sizes(run, step, role, roles.critic)
+    sizes = await draft_sizes(run, step, roles)
     request = _request(run, step, "generator", role, role.messages(run, step), sizes)
     return await _call(run, step, role.client, request, watch)
 
@@ -243,7 +181,7 @@ def _request(
     run: Run,
     step: WriteDraft | AskCritic | GatherEvidence,
     name: Role,
-    role: GeneratorRole | CriticRole | _Asker,
+    role: AsksModel,
     messages: tuple[Message, ...],
     sizes: Estimate,
 ) -> ChatRequest:
@@ -285,8 +223,10 @@ class _Hooks(CheckHooks):
         return await _call(run, self.step, client, request, self.watch)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class _Asker:
+    """Who wants a model's opinion."""
+
     client: ChatClient
     temperature: float | None
     seed: int | None = None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from reflect_lab.core.errors import StoreError, WrongUse
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.replay import fork
+from reflect_lab.core.roles import Roles
 from reflect_lab.core.run import ModelUse, Notice, Run
 from reflect_lab.core.stop_rules import has_critic
 from reflect_lab.core.task import Task
@@ -28,7 +29,7 @@ from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.handover import continued, is_exhausted, kept, successor, why_not
-from reflect_lab.loop import Roles, run_loop
+from reflect_lab.loop import run_loop
 from reflect_lab.models.endpoints import Endpoints
 from reflect_lab.models.prices import check_cost_limit
 from reflect_lab.models.scripted import ScriptedClient

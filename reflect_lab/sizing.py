@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from reflect_lab.core.budget import USEFUL_OUTPUT
 from reflect_lab.core.chat import ChatClient, Message
 from reflect_lab.core.money import in_limit_currency
 from reflect_lab.core.policy import Limits
+from reflect_lab.core.roles import Roles
 from reflect_lab.core.run import Estimate, Role, Run
 from reflect_lab.core.steps import AskCritic, WriteDraft
 from reflect_lab.core.stop_rules import has_critic
@@ -40,25 +40,10 @@ async def estimate(limits: Limits, *, generator: Asked | None = None, critic: As
     )
 
 
-class Writes(Protocol):
-    """The generator, as far as sizes are concerned."""
-
-    client: ChatClient
-
-    def messages(self, run: Run, step: WriteDraft) -> tuple[Message, ...]: ...
-
-
-class Judges(Protocol):
-    """The critic, as far as sizes are concerned."""
-
-    client: ChatClient
-
-    def messages(self, run: Run, step: AskCritic) -> tuple[Message, ...]: ...
-
-
-async def draft_sizes(run: Run, step: WriteDraft, writer: Writes, judge: Judges | None) -> Estimate:
+async def draft_sizes(run: Run, step: WriteDraft, roles: Roles) -> Estimate:
     """What a draft may take and, but for the very first one, the critique after it, which is sized by that of the draft
     before: no further draft is bought with what its critique needs. A check's own fix takes no call."""
+    writer, judge = roles.generator, roles.critic
     generator = Asked(writer.client, writer.messages(run, step)) if step.fixed is None else None
     critic = None
     if (step.index or step.candidate) and judge is not None and has_critic(run):

@@ -12,9 +12,9 @@ from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.errors import ModelFailed
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.money import Money
+from reflect_lab.core.roles import EvidenceHooks, Roles
 from reflect_lab.core.run import Draft, LedgerRow, Role, Run
 from reflect_lab.core.steps import AskCritic, WriteDraft
-from reflect_lab.loop import EvidenceHooks, Roles
 from tests.core.simulate import Turn
 
 PROMPT = 10

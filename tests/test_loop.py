@@ -15,10 +15,11 @@ from reflect_lab.core.events import Event
 from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.observer import Latest, Observer
 from reflect_lab.core.policy import Limits, Policy
+from reflect_lab.core.roles import EvidenceHooks, Roles
 from reflect_lab.core.run import ModelUse, Run
 from reflect_lab.core.steps import AskCritic, Step
 from reflect_lab.core.task import Requirement, Task
-from reflect_lab.loop import EvidenceHooks, Roles, run_loop
+from reflect_lab.loop import run_loop
 from reflect_lab.models.scripted import Script, ScriptedClient
 from reflect_lab.roles.critic import Critic
 from reflect_lab.roles.generator import Generator

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from reflect_lab.core.policy import Policy, Rules
+from reflect_lab.core.roles import Roles
 from reflect_lab.core.run import Run
-from reflect_lab.loop import Roles, run_loop
+from reflect_lab.loop import run_loop
 from reflect_lab.models.refused import RefusedParams
 from reflect_lab.roles.critic import Critic
 from reflect_lab.roles.generator import Generator

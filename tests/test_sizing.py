@@ -11,6 +11,7 @@ import pytest
 from reflect_lab.core.chat import Message
 from reflect_lab.core.money import Money
 from reflect_lab.core.policy import Limits, Policy
+from reflect_lab.core.roles import Roles
 from reflect_lab.core.run import Estimate, Role, Run
 from reflect_lab.core.steps import WriteDraft
 from reflect_lab.core.task import Requirement, Task
@@ -53,7 +54,12 @@ def run_under(**limits: Any) -> Run:
     return Run(run_id="r", task=TASK, policy=Policy(limits=Limits(**limits)))
 
 
-WRITER, JUDGE = Sized(100), Sized(200, max_tokens=300)
+def roles(critic: Any) -> Roles:
+    writer: Any = Sized(100)
+    return Roles(generator=writer, critic=critic, evidence=writer)
+
+
+JUDGE = Sized(200, max_tokens=300)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +88,8 @@ WRITER, JUDGE = Sized(100), Sized(200, max_tokens=300)
 async def test_a_draft_is_sized_with_the_critique_that_must_follow(
     step: WriteDraft, limits: dict[str, Any], sizes: Estimate
 ) -> None:
-    assert await draft_sizes(run_under(**limits), step, WRITER, JUDGE) == sizes
+    assert await draft_sizes(run_under(**limits), step, roles(JUDGE)) == sizes
 
 
 async def test_without_a_critic_a_revision_is_sized_alone() -> None:
-    assert await draft_sizes(run_under(), WriteDraft(index=1), WRITER, None) == Estimate(generator=100)
+    assert await draft_sizes(run_under(), WriteDraft(index=1), roles(None)) == Estimate(generator=100)

@@ -6,13 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Protocol
 
 from reflect_lab.core.budget import spare_tool_calls
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Evidence, Status
+from reflect_lab.core.roles import CheckHooks
 from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
@@ -24,13 +23,6 @@ log = logging.getLogger(__name__)
 
 NAMED_ONLY = ("custom", "scripted")
 """Kinds of checks that front matter names without saying what performs them."""
-
-
-class Hooks(Protocol):
-    """What the loop offers: something around each check, and somewhere to report its evidence at once."""
-
-    def check(self, spec: CheckSpec) -> AbstractContextManager[object]: ...
-    def evidence(self, evidence: Evidence) -> None: ...
 
 
 class Checks:
@@ -59,7 +51,7 @@ class Checks:
             real = _real(spec, surroundings, kinds, is_scripted)
             self._checks[spec.name] = PlayedCheck(spec, scripted, real) if is_scripted and scripted else _known(real)
 
-    async def gather(self, run: Run, hooks: Hooks) -> tuple[Evidence, ...]:
+    async def gather(self, run: Run, hooks: CheckHooks) -> tuple[Evidence, ...]:
         """The evidence on the run's current draft, in the order of the task's checks.
 
         A draft that is not whole fails the gate `whole` and nothing else runs; with several competing code blocks it
@@ -84,7 +76,7 @@ class Checks:
             spare = None if spare is None else spare - max(0, evidence.executions - 1)
         return tuple(found[spec.name] for spec in specs)
 
-    def _built_in(self, name: str, problem: str, hooks: Hooks) -> Evidence:
+    def _built_in(self, name: str, problem: str, hooks: CheckHooks) -> Evidence:
         evidence = Evidence(
             source=name, kind=name, rank="deterministic", gate=True, status="failed", text=problem, executions=0
         )
@@ -93,7 +85,7 @@ class Checks:
         return evidence
 
     async def _gathered(
-        self, spec: CheckSpec, draft: Draft, hooks: Hooks, reason: str | None, spare: int | None
+        self, spec: CheckSpec, draft: Draft, hooks: CheckHooks, reason: str | None, spare: int | None
     ) -> Evidence:
         """One check's evidence; a `reason` says why it does not run, `spare` how often more the budget allows."""
         check = self._checks[spec.name]

@@ -19,12 +19,13 @@ import pytest
 from reflect_lab.core.budget import TOLERANCE, spent_cost, spent_tokens, tool_calls
 from reflect_lab.core.evidence import Finding
 from reflect_lab.core.policy import Limits, Policy, Rules
+from reflect_lab.core.roles import Roles
 from reflect_lab.core.run import Draft, LedgerRow, ModelUse, Run
 from reflect_lab.core.task import CheckSpec, Requirement, Task
 from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.evidence.check import Report
 from reflect_lab.evidence.gather import Checks
-from reflect_lab.loop import Roles, run_loop
+from reflect_lab.loop import run_loop
 from reflect_lab.models.openai_client import OpenAIClient, Server, open_sdk
 from reflect_lab.models.prices import Prices
 from reflect_lab.models.refused import RefusedParams

@@ -16,8 +16,9 @@ from reflect_lab.core.chat import ChatReply, Message
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.policy import Limits, Policy, Rules, Views
 from reflect_lab.core.replay import replay
+from reflect_lab.core.roles import EvidenceHooks, Roles
 from reflect_lab.core.run import Run, Shortage
-from reflect_lab.loop import EvidenceHooks, Roles, run_loop
+from reflect_lab.loop import run_loop
 from reflect_lab.options import RunOptions
 from reflect_lab.session import Session
 from tests.store.driver import PlayedClient, empty_run, play, roles

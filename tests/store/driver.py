@@ -11,9 +11,10 @@ from reflect_lab.core.errors import ModelFailed
 from reflect_lab.core.evidence import Evidence, Finding, Sandbox
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.policy import Policy
+from reflect_lab.core.roles import EvidenceHooks, Roles
 from reflect_lab.core.run import LedgerRow, ModelUse, Run
 from reflect_lab.core.task import CheckSpec, Requirement, Task
-from reflect_lab.loop import EvidenceHooks, Roles, run_loop
+from reflect_lab.loop import run_loop
 from reflect_lab.roles.critic import Critic
 from reflect_lab.roles.generator import Generator
 from reflect_lab.roles.prompt import generator_prompt, shipped_critic
