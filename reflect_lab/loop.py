@@ -25,6 +25,7 @@ from reflect_lab.core.events import (
     NotAfforded,
     StepFailed,
 )
+from reflect_lab.core.evidence import sound
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.reducer import with_rows
 from reflect_lab.core.roles import AsksModel, Roles
@@ -50,8 +51,10 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
             try:
                 event = await _perform(run, step, roles, watch)
             except asyncio.CancelledError as error:
-                cancelled = error
-                event = Cancelled(ledger=watch.collected())
+                if _is_interrupted():
+                    cancelled, event = error, Cancelled(ledger=watch.collected())
+                else:
+                    event = StepFailed(error=_internal(error, step), ledger=watch.collected())
             run = _folded(run, event, watch)
         await watch.settle()
     run = watch.marked(run)
@@ -59,6 +62,13 @@ async def run_loop(run: Run, roles: Roles, observers: Sequence[Observer] = ()) -
     if cancelled is not None:
         raise cancelled
     return run
+
+
+def _is_interrupted() -> bool:
+    """Whether somebody cancelled this task; a role may also raise CancelledError of its own (a task of its own that was
+    cancelled), which is a fault."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _folded(run: Run, event: Event, watch: Watch) -> Run:
@@ -70,7 +80,7 @@ def _folded(run: Run, event: Event, watch: Watch) -> Run:
         return watch.fold(run, StepFailed(error=_internal(fault, event), ledger=getattr(event, "ledger", ())))
 
 
-def _internal(fault: Exception, during: Step | Event) -> RunError:
+def _internal(fault: BaseException, during: Step | Event) -> RunError:
     log.exception("a step failed for a reason of our own: %s", type(during).__name__)
     return RunError(kind="internal", message=f"{type(fault).__name__}: {fault}")
 
@@ -103,7 +113,7 @@ async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
     if isinstance(step, GatherEvidence):
         seen = with_candidate(run, step.candidate)
         evidence = await roles.evidence.gather(seen, _Hooks(seen, watch, step))
-        return EvidenceGathered(evidence=evidence, candidate=step.candidate, ledger=watch.collected())
+        return EvidenceGathered(evidence=sound(evidence), candidate=step.candidate, ledger=watch.collected())
     assert isinstance(step, Decide)
     return await _decide(run, roles)
 
@@ -171,10 +181,10 @@ async def _criticise(run: Run, step: AskCritic, roles: Roles, watch: Watch) -> E
     if run.policy.rules.critique == "issues":
         request = replace(request, schema=role.schema, in_lines=role.in_lines(run, step))
     reply = await _call(run, step, role.client, request, watch)
-    answer = role.read(run, reply)
+    answer, notices = role.read(run, reply), reply.notices
     if answer.validity != "ok":
         watch.keep(reply.text)
-    return CriticAnswered(reply=answer, ledger=watch.collected(), notices=reply.notices)
+    return CriticAnswered(reply=answer, ledger=watch.collected(), notices=notices)
 
 
 def _request(

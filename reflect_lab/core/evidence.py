@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
 Status = Literal["passed", "failed", "error", "denied", "not_run"]
@@ -85,3 +86,17 @@ class Evidence:
     @property
     def failed_findings(self) -> tuple[Finding, ...]:
         return tuple(f for f in self.findings if f.status == "failed")
+
+
+def sound(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """What checks reported, as long as it is evidence that takes time and tool calls, and gives none back.
+
+    Raises TypeError or ValueError otherwise: a check of somebody else may answer with anything.
+    """
+    gathered = tuple(evidence)
+    for piece in gathered:
+        if not isinstance(piece, Evidence):
+            raise TypeError(f"a check answered with {type(piece).__name__}, not with evidence")
+        if not 0 <= piece.seconds < inf or piece.executions < 0:
+            raise ValueError(f"{piece.source} says that it took {piece.seconds} s and {piece.executions} executions")
+    return gathered

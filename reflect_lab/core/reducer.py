@@ -110,10 +110,11 @@ def _chosen(run: Run) -> Run:
 
 
 def _checked(run: Run, event: EvidenceGathered) -> Run:
-    """The run with the evidence on one of its round's drafts."""
+    """The run with the evidence on one of its round's drafts. It is judged at once, also where the choice among
+    candidates comes later: nonsense must be found where it arrives."""
     current = run.rounds[-1]
+    critique = assess(run.task, run.policy, current.draft, event.evidence, None)
     if unchecked_candidate(run) is None:
-        critique = assess(run.task, run.policy, current.draft, event.evidence, None)
         return _update(run, evidence=event.evidence, critique=critique)
     if event.candidate == current.draft.candidate:
         return _chosen(_update(run, evidence=event.evidence))
