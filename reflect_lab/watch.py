@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
-from reflect_lab.core.budget import StepName, retry_shortage
+from reflect_lab.core.budget import retry_shortage
 from reflect_lab.core.errors import ReflectLabError, Unaffordable
 from reflect_lab.core.events import Event
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.reducer import after
-from reflect_lab.core.run import LedgerRow, Notice, Run
+from reflect_lab.core.run import LedgerRow, Notice, PaidStep, Run
 from reflect_lab.core.steps import AskCritic, Step, WriteDraft
 from reflect_lab.core.task import CheckSpec
 
@@ -108,7 +108,7 @@ class Watch:
             log.error("%s failed: %s: %s", what, type(observer).__name__, fault, exc_info=not expected)
 
 
-def budget_step(step: Step) -> StepName:
+def budget_step(step: Step) -> PaidStep:
     """What the budget calls a step that calls a model."""
     if isinstance(step, AskCritic):
         return "repair" if step.repair else "critique"

@@ -9,15 +9,14 @@ that must follow it. Afterwards the ledger settles it: known usage counts as it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.money import in_limit_currency, money_text
 from reflect_lab.core.policy import Limits
-from reflect_lab.core.run import Estimate, LedgerRow, Notice, Round, Run, Shortage, Usage
+from reflect_lab.core.run import Estimate, LedgerRow, Notice, PaidStep, Round, Run, Shortage, Usage
 
 Number = TypeVar("Number", int, float)
-StepName = Literal["draft", "candidate", "evidence", "critique", "repair", "revision"]
 Need = tuple[str, float, float | None, float]
 """A dimension (the policy's key), what is needed of it, its limit and what was used."""
 
@@ -52,7 +51,7 @@ def spent_cost(ledger: Iterable[LedgerRow], limits: Limits) -> float:
     return sum(_row_cost(row, limits) for row in ledger)
 
 
-def shortage(run: Run, step: StepName, estimate: Estimate) -> Shortage | None:
+def shortage(run: Run, step: PaidStep, estimate: Estimate) -> Shortage | None:
     """The first dimension, in the order of the policy's limits, in which a step can't be afforded; None if it can.
 
     `step` is `draft`, `candidate` (a further draft of the round), `evidence` (a model's), `critique`, `repair` or
@@ -76,7 +75,7 @@ def shortage(run: Run, step: StepName, estimate: Estimate) -> Shortage | None:
     return _first_short(run, step, _what(step, drafts), needs)
 
 
-def retry_shortage(run: Run, step: StepName, rows: Sequence[LedgerRow]) -> Shortage | None:
+def retry_shortage(run: Run, step: PaidStep, rows: Sequence[LedgerRow]) -> Shortage | None:
     """Why the budget has no room for one more attempt of the call whose attempts so far are `rows`; None if it has.
 
     What those attempts were charged (or may have been) counts; a further one may be charged as much again.
@@ -229,7 +228,7 @@ def _calls(ledger: Iterable[LedgerRow], role: str) -> set[int]:
     return {row.call for row in ledger if row.role == role}
 
 
-def _first_short(run: Run, step: StepName, what: str, needs: Iterable[Need]) -> Shortage | None:
+def _first_short(run: Run, step: PaidStep, what: str, needs: Iterable[Need]) -> Shortage | None:
     for dimension, needed, limit, used in needs:
         tolerance = TOLERANCE if dimension == "cost" else 0
         if needed and limit is not None and needed > limit - used + tolerance:
@@ -239,7 +238,7 @@ def _first_short(run: Run, step: StepName, what: str, needs: Iterable[Need]) -> 
     return None
 
 
-def _what(step: StepName, drafts: int) -> str:
+def _what(step: PaidStep, drafts: int) -> str:
     revision = "the next revision" if drafts == 1 else f"the next revision, in {drafts} drafts,"
     return {
         "draft": "the first draft",

@@ -44,9 +44,9 @@ def next_step(run: Run) -> Step:
     candidate = next_candidate(run)
     if candidate is not None:
         return _further_draft(run, candidate)
-    unchecked = unchecked_candidate(run)
-    if unchecked is not None or current.evidence is None:
-        return GatherEvidence(index=current.index, candidate=unchecked or current.draft.candidate)
+    to_check = unchecked_candidate(run)
+    if to_check is not None or current.evidence is None:
+        return GatherEvidence(index=current.index, candidate=current.draft.candidate if to_check is None else to_check)
     if unaffordable(current) is None and wants_critic(run):
         return AskCritic(index=current.index)
     if unaffordable(current) is None and wants_repair(run):

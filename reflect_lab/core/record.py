@@ -13,9 +13,10 @@ from reflect_lab.core.critique import CriticReply, Critique, Discarded, Issue, P
 from reflect_lab.core.events import CriticAnswered, DraftWritten, Event, EvidenceGathered, NotAfforded
 from reflect_lab.core.policy import Policy, Section, Views
 from reflect_lab.core.reducer import ended
-from reflect_lab.core.run import Candidate, Decision, Estimate, LedgerRow, Role, Round, Run, Shortage, Usage
+from reflect_lab.core.run import Candidate, Estimate, LedgerRow, Role, Round, Run, Shortage, Usage
 from reflect_lab.core.selection import candidates, next_candidate, unchecked_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
+from reflect_lab.core.stop_rules import stop
 
 BEFORE_ANY_DRAFT: frozenset[Section] = frozenset({"task", "requirements", "facts", "lessons"})
 """What a generator can be shown of before it has written anything."""
@@ -45,10 +46,7 @@ class Record:
             return run
         rounds = [unpaid(run, r) for r in self.run.rounds[: at + 1]]
         if rounds:
-            rounds[-1] = replace(rounds[-1], decision=None, feedback=None, shortage=None, quote=None)
-            if self._rows("critic", at):
-                last = rounds[-1]
-                rounds[-1] = replace(last, critique=assess(run.task, run.policy, last.draft, last.evidence or (), None))
+            rounds[-1] = reopened(run, rounds[-1], recritique=bool(self._rows("critic", at)))
         return replace(run, rounds=tuple(rounds))
 
     def broke_off_at(self, step: Step) -> bool:
@@ -60,13 +58,7 @@ class Record:
         outcome, last = self.run.outcome, self.run.rounds[-1].decision if self.run.rounds else None
         assert outcome is not None
         numbers = last.numbers if last is not None and last.reason == outcome.stop_reason else {}
-        decision = Decision(
-            action="stop",
-            reason=outcome.stop_reason,
-            message=outcome.message,
-            numbers=numbers,
-            budget_dimension=outcome.budget_dimension,
-        )
+        decision = stop(outcome.stop_reason, outcome.message, numbers, outcome.budget_dimension)
         state = replace(state, ledger=(*state.ledger, *self.run.ledger[len(state.ledger) :]))
         return self.finished(ended(state, decision, outcome.error))
 
@@ -196,6 +188,14 @@ def unpaid(run: Run, round_: Round) -> Round:
         reply = None if critique.validity == "not_asked" else raised(critique)
         critique = assess(run.task, run.policy, round_.draft, round_.evidence or (), reply, critique.repairs)
     return replace(round_, critique=critique, usage=Usage())
+
+
+def reopened(run: Run, round_: Round, *, recritique: bool) -> Round:
+    """A round before it was decided; with `recritique`, before a critic was asked about its draft."""
+    open_ = replace(round_, decision=None, feedback=None, shortage=None, quote=None)
+    if not recritique or open_.critique is None:
+        return open_
+    return replace(open_, critique=assess(run.task, run.policy, open_.draft, open_.evidence or (), None))
 
 
 def raised(critique: Critique) -> CriticReply:

@@ -35,7 +35,7 @@ from reflect_lab.core.run import (
     StopReason,
 )
 from reflect_lab.core.selection import choose, next_candidate, unchecked_candidate, with_choice
-from reflect_lab.core.stop_rules import repeats_draft
+from reflect_lab.core.stop_rules import over_budget, repeats_draft, stop
 
 EXHAUSTION: frozenset[str] = frozenset(
     {"stalled", "budget", "repeated_failure", "oscillating", "no_change", "invalid_critique"}
@@ -58,18 +58,13 @@ def after(run: Run, event: Event) -> Run:
         case Decided():
             run = _decided(run, event)
         case StepFailed():
-            run = _end(run, Decision(action="stop", reason="error", message=event.error.message), event.error)
+            run = _end(run, stop("error", event.error.message, {}), event.error)
         case DeadlinePassed():
             message = f"the time limit of {event.limit:g} s passed after {event.seconds:.1f} s"
             numbers = {"seconds": event.seconds, "limit": event.limit}
-            run = _end(
-                run,
-                Decision(
-                    action="stop", reason="budget", message=message, numbers=numbers, budget_dimension="elapsed_s"
-                ),
-            )
+            run = _end(run, stop("budget", message, numbers, "elapsed_s"))
         case Cancelled():
-            run = _end(run, Decision(action="stop", reason="cancelled", message="interrupted by the user"))
+            run = _end(run, stop("cancelled", "interrupted by the user", {}))
     return _metered(run)
 
 
@@ -134,14 +129,7 @@ def _criticised(run: Run, reply: CriticReply) -> Critique:
 def _not_afforded(run: Run, event: NotAfforded) -> Run:
     if run.round is not None and run.round.decision is None:
         return _chosen(_update(run, shortage=event.shortage))
-    short = event.shortage
-    numbers = {"needed": short.needed, "left": short.left}
-    return _end(
-        run,
-        Decision(
-            action="stop", reason="budget", message=short.message, numbers=numbers, budget_dimension=short.dimension
-        ),
-    )
+    return _end(run, over_budget(event.shortage))
 
 
 def _decided(run: Run, event: Decided) -> Run:

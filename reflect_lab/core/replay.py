@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reflect_lab.core.assessment import assess
 from reflect_lab.core.controller import next_step
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.policy import Policy
-from reflect_lab.core.record import NotInRecord, Record, unpaid
+from reflect_lab.core.record import NotInRecord, Record, reopened, unpaid
 from reflect_lab.core.reducer import after
 from reflect_lab.core.run import Run, Usage
 from reflect_lab.core.steps import Stop
@@ -60,9 +59,7 @@ def fork(run: Run, at: int, *, run_id: str, policy: Policy | None = None, recrit
         raise WrongUse(f"run {run.run_id} has no round {at} to fork from; {known}")
     kept = replace(run, policy=policy or run.policy)
     rounds = [unpaid(kept, r) for r in run.rounds[: at + 1]]
-    last = replace(rounds[-1], decision=None, feedback=None, shortage=None, quote=None)
-    if recritique and last.critique is not None:
-        last = replace(last, critique=assess(kept.task, kept.policy, last.draft, last.evidence or (), None))
+    last = reopened(kept, rounds[-1], recritique=recritique)
     return replace(
         kept,
         run_id=run_id,

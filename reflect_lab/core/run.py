@@ -28,6 +28,8 @@ ErrorKind = Literal[
     "script_ended", "internal",
 ]  # fmt: skip
 Role = Literal["generator", "critic", "evidence"]
+PaidStep = Literal["draft", "candidate", "evidence", "critique", "repair", "revision"]
+"""What the budget calls a step that calls a model; a `candidate` is a further draft of a round."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,7 @@ class Decision:
 class Shortage:
     """A step that can't be afforded: `needed` and `left` are in the unit of `dimension`."""
 
-    step: Literal["draft", "candidate", "evidence", "critique", "repair", "revision"]
+    step: PaidStep
     dimension: str
     needed: float
     left: float

@@ -11,7 +11,3 @@ def comparable(text: str) -> str:
     """A draft as it is compared with others: line ends, trailing whitespace and blank lines normalised."""
     lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     return _BLANK_RUN.sub("\n\n", "\n".join(lines)).strip("\n")
-
-
-def same(a: str, b: str) -> bool:
-    return comparable(a) == comparable(b)

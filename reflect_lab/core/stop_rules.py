@@ -1,6 +1,7 @@
 """The stop rules: after a round, the first that applies is the answer (DESIGN 4.1, 4.5; `docs/stop-rules.md`).
 
-A rule is a pure function of the run and its current round; it answers with a stop, or with None.
+A rule is a pure function of the run and its current round; it answers with a stop, or with None. Its docstring says the
+rule and then why it is there; the page shows a run for each.
 """
 
 from __future__ import annotations
@@ -11,10 +12,6 @@ from reflect_lab.core import progress
 from reflect_lab.core.run import Decision, Draft, Round, Run, Shortage
 
 Numbers = Mapping[str, float | int | str | None]
-
-
-# The rules of 4.1, one function each, in their order. A rule answers with a stop or with None. Each docstring says the
-# rule and then why it is there; `docs/stop-rules.md` shows a run for each.
 
 
 def denied(run: Run, current: Round) -> Decision | None:
@@ -176,6 +173,7 @@ RULES: tuple[Callable[[Run, Round], Decision | None], ...] = (
     stalled,
     unaffordable_critique,
 )
+"""In the order of 4.1: the first that answers has the last word."""
 
 
 def unaffordable(current: Round) -> Shortage | None:
@@ -185,7 +183,7 @@ def unaffordable(current: Round) -> Shortage | None:
 
 
 def repeats_draft(run: Run, draft: Draft) -> int | None:
-    """The index of the latest earlier draft that equals the current one in all but line ends and blank space."""
+    """The index of the latest draft of an earlier round that equals this one in all but line ends and blank space."""
     for earlier in reversed(run.rounds[:-1]):
         if earlier.draft.comparable == draft.comparable:
             return earlier.index
