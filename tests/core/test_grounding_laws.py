@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_lab.core.critique import RaisedIssue
@@ -12,8 +12,7 @@ from reflect_lab.core.policy import Policy, Rules
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import Fact, Requirement, Task
 from reflect_lab.core.words import is_content, words
-
-LAW = settings(max_examples=200, deadline=None)
+from tests.core.strategies import LAW
 
 CONTENT = ["lift", "floor", "caretaker", "parcels", "kettle", "repair", "1204331", "stairs"]
 FUNCTION = ["the", "of", "is", "on", "and", "to"]

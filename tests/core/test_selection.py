@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reflect_lab.core.policy import Select
 from reflect_lab.core.run import Run
 from reflect_lab.core.selection import answer, candidates
 from tests.core.simulate import CHECKED_TASK, TASK, Turn, issue, play, policy, reply, report
+from tests.core.strategies import LAW
 
 
 def drafts(*turns: Turn) -> Turn:
@@ -122,7 +123,7 @@ TURN = st.builds(
 ROUNDS = st.lists(st.lists(TURN, min_size=4, max_size=4).map(lambda t: drafts(*t)), min_size=1, max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@LAW
 @given(ROUNDS, st.integers(1, 4), st.sampled_from(["pass", "best", "last", "vote", "rank"]), st.integers(0, 3))
 def test_every_candidate_is_kept_and_none_is_better_than_the_chosen_one(
     turns: list[Turn], width: int, select: Select, revisions: int
@@ -138,7 +139,7 @@ def test_every_candidate_is_kept_and_none_is_better_than_the_chosen_one(
             assert len(round_.evidence[0].failed_findings) == min(failed)
 
 
-@settings(max_examples=200, deadline=None)
+@LAW
 @given(ROUNDS, st.sampled_from(["pass", "best", "last", "vote", "rank"]))
 def test_width_one_is_the_plain_loop_whatever_select_says_of_a_round(turns: list[Turn], select: Select) -> None:
     plain, _ = play(turns, CHECKED_TASK, policy(critic="never"))
