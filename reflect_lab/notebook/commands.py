@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import keyword
 import os
-import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -21,6 +19,7 @@ from reflect_lab.notebook.critic_commands import CriticCommands
 from reflect_lab.notebook.errors import CellError, clean_errors
 from reflect_lab.notebook.explain import Explainer
 from reflect_lab.notebook.live import LiveView, PlainView, View, display_forms
+from reflect_lab.notebook.magic_line import add_result_options, split_line
 from reflect_lab.notebook.replay_commands import ForkWords, replayed
 from reflect_lab.notebook.waiting import outlive_interrupt, run_in_thread
 from reflect_lab.options import OptionParser, add_run_options, run_options
@@ -80,7 +79,7 @@ class Commands:
     def line(self, line: str) -> Any:
         """`%reflect COMMAND …`."""
         with clean_errors():
-            words = shlex.split(line)
+            words = split_line(line, "%reflect")
             command, rest = (words[0], words[1:]) if words else ("", [])
             if command not in LINE_COMMANDS:
                 raise WrongUse(f"{f'%reflect {command}'.strip()}: {did_you_mean(command, LINE_COMMANDS)}")
@@ -112,9 +111,7 @@ class Commands:
         return hasattr(self.shell, "kernel")
 
     def _read(self, line: str, cell: str) -> tuple[Any, Cell]:
-        parsed = self._cell_options.parse_args(_split(line))
-        if parsed.out and (not parsed.out.isidentifier() or keyword.iskeyword(parsed.out)):
-            raise WrongUse(f"--out {parsed.out}: this is no name of a variable")
+        parsed = self._cell_options.parse_args(split_line(line, "%%reflect", comments=True))
         read = parse_cell(cell, where="cell", first_line=2)
         if parsed.vars:
             read = replace(read, task=fill_task(read.task, Variables(self.shell.user_ns)))
@@ -213,15 +210,7 @@ class Commands:
 def _cell_parser() -> OptionParser:
     parser = OptionParser(prog="%%reflect", add_help=False)
     add_run_options(parser)
-    parser.add_argument("--out", metavar="NAME", help="variable that gets the run")
+    add_result_options(parser)
     parser.add_argument("--vars", action="store_true", help="fill {{name}} with the notebook's variables")
     parser.add_argument("--explain", action="store_true", help="explain each step before its result is shown")
-    parser.add_argument("--no-display", action="store_true", help="show nothing; the cell's value is the run")
     return parser
-
-
-def _split(line: str) -> list[str]:
-    try:
-        return shlex.split(line, comments=True)
-    except ValueError as error:
-        raise WrongUse(f"%%reflect: the options can't be read ({error})") from None

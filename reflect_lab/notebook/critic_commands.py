@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from reflect_lab.core.errors import WrongUse
@@ -10,6 +9,7 @@ from reflect_lab.documents.render_changes import Changes, changes_html, changes_
 from reflect_lab.documents.render_words import count
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.visible import visible_line
+from reflect_lab.notebook.magic_line import split_line
 from reflect_lab.roles.critic_registry import PromptChange
 from reflect_lab.roles.prompt import Prompt, shipped_critic, shipped_critics
 from reflect_lab.session import DEFAULT_CRITIC, Session
@@ -28,7 +28,7 @@ class CriticCommands:
 
     def register(self, line: str, cell: str) -> str:
         """Makes a cell's text the critic of a name."""
-        names = _words(line)
+        names = split_line(line, "%%critic")
         if len(names) != 1 or names[0].startswith("-"):
             raise WrongUse("%%critic wants one name: %%critic NAME")
         if not cell.strip():
@@ -40,7 +40,7 @@ class CriticCommands:
 
     def line(self, line: str) -> dict[str, str]:
         """`list` (also said by nothing at all), `diff NAME` or `diff A B`, as forms by MIME type."""
-        command, *names = _words(line) or ["list"]
+        command, *names = split_line(line, "%critic") or ["list"]
         if command == "list" and not names:
             return {"text/plain": "\n".join(self._list())}
         if command == "diff" and len(names) in (1, 2):
@@ -83,10 +83,3 @@ class CriticCommands:
 
 def _version(prompt: Prompt) -> str:
     return prompt.use.sha256[:HASH]
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError as error:
-        raise WrongUse(f"%critic: the words can't be read ({error})") from None

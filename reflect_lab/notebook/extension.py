@@ -47,7 +47,7 @@ class Extension:
         return await self.commands.reflect(line, cell)
 
     def reflect_line(self, line: str) -> Any:
-        """%reflect tour | list | show RUN | sql "…" | doctor"""
+        """%reflect tour | list | show RUN | replay RUN … | fork RUN --at N … | sql "…" | doctor"""
         return self.commands.line(line)
 
     def show_value(self, run: Any) -> None:

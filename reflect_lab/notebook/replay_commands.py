@@ -8,6 +8,7 @@ from typing import Any
 from reflect_lab.core.replay import replay
 from reflect_lab.core.run import Run
 from reflect_lab.documents.render_replay import replay_text
+from reflect_lab.notebook.magic_line import add_result_options
 from reflect_lab.options import (
     OptionParser,
     RunOptions,
@@ -48,7 +49,6 @@ class ForkWords:
         parser.add_argument("run", metavar="RUN")
         parser.add_argument("--at", type=int, required=True, metavar="N", help="the round from which to go on")
         add_run_options(parser)
-        parser.add_argument("--out", metavar="NAME", help="variable that gets the run")
-        parser.add_argument("--no-display", action="store_true", help="show nothing; the value is the run")
+        add_result_options(parser)
         parsed = parser.parse_args(words)
         return cls(session.open_traces(parsed.traces).run(parsed.run), parsed.at, run_options(parsed), parsed)

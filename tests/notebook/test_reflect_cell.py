@@ -155,6 +155,7 @@ def test_wrong_cells_are_one_line_that_names_the_place(lab: Lab) -> None:
         "%reflect show": "RUN",
         "%reflect show 0000": "nearest",
         '%reflect sql "drop table runs"': "only be read",
+        '%reflect sql "select': "%reflect: the words can't be read",
         "%%critic\nx\n": "%%critic NAME",
     }
     for code, hint in wrong.items():

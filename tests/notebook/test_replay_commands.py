@@ -70,6 +70,14 @@ async def test_a_wrong_word_is_named(tmp_path: Path, words: list[str], problem: 
     await session.close()
 
 
+@pytest.mark.parametrize("name", ["not-a-name", "class"])
+async def test_a_fork_is_not_begun_for_a_variable_that_can_t_be(tmp_path: Path, name: str) -> None:
+    session, _ = await recorded(tmp_path)
+    with pytest.raises(WrongUse, match=f"--out {name}: this is no name of a variable"):
+        ForkWords.read(session, ["last", "--at", "0", "--out", name])
+    await session.close()
+
+
 def test_a_fork_goes_on_in_a_kernel_with_another_critic(lab: Lab) -> None:
     blue = "The sea is wide and blue."
     lab.server.add(Reply(blue), Reply(critique()))
