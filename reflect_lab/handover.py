@@ -50,7 +50,7 @@ def continued(parent: Run, empty: Run) -> Run:
     return replace(child, usage=run_usage(child))
 
 
-async def why_not(child: Run, roles: Roles) -> str | None:
+async def why_not_continued(child: Run, roles: Roles) -> str | None:
     """Why what is left does not reach for a first draft of the child and a critique of it; None where it does.
 
     The critique is sized by the draft's prompt, which is the least of what its own prompt will hold.
@@ -63,7 +63,7 @@ async def why_not(child: Run, roles: Roles) -> str | None:
     return None if short is None else short.message
 
 
-def kept(parent: Run, child: Run, why: str) -> Run:
+def not_continued(parent: Run, child: Run, why: str) -> Run:
     """The parent as the last word, with the reason why nobody took over."""
     text = f"{child.models['generator'].requested} did not take over: {why}"
     return replace(parent, notices=(*parent.notices, Notice(kind="not_handed_over", message=text)))

@@ -28,7 +28,7 @@ from reflect_lab.documents.front_matter import CellOptions
 from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.gather import Checks
-from reflect_lab.handover import continued, is_exhausted, kept, successor, why_not
+from reflect_lab.handover import continued, is_exhausted, not_continued, successor, why_not_continued
 from reflect_lab.loop import run_loop
 from reflect_lab.models.endpoints import Endpoints
 from reflect_lab.models.prices import check_cost_limit
@@ -142,18 +142,19 @@ class Session:
         """The run performed to its end, and the child run after it where the policy names another model."""
         async with contextlib.AsyncExitStack() as opened:
             opened.push_async_callback(roles.close)
-            name, heir = successor(run.policy), None
-            if name is not None:  # prepared now: a name that means nothing is wrong use before anything is spent
-                heir = await self.prepare(run.task, replace(options, model=name), base, script_base=self.cwd)
+            model, heir = successor(run.policy), None
+            if model is not None:  # prepared now: a name that means nothing is wrong use before anything is spent
+                heir = await self.prepare(run.task, replace(options, model=model), base, script_base=self.cwd)
                 opened.push_async_callback(heir[1].close)
             self._learn_keys()
             watched = [*self.recording(traces).observers(), *observers]
             ended = await run_loop(run, roles, watched)
             if heir is None or not is_exhausted(ended):
                 return ended
-            child = continued(ended, replace(heir[0], run_id=new_run_id(), started_at=_now()))
-            why = await why_not(child, heir[1])
-            return await run_loop(child, heir[1], watched) if why is None else kept(ended, child, why)
+            empty, others = heir
+            child = continued(ended, replace(empty, run_id=new_run_id(), started_at=_now()))
+            why = await why_not_continued(child, others)
+            return await run_loop(child, others, watched) if why is None else not_continued(ended, child, why)
 
     async def prepare(
         self, task: Task, options: RunOptions, base: Path, *, script_base: Path | None = None
