@@ -29,10 +29,10 @@ def feedback(critique: Critique, rules: Rules) -> Feedback | None:
 def revision_mode(critique: Critique, rules: Rules) -> FeedbackMode:
     """Whether a revision is asked for as a patch or as a rewrite.
 
-    A patch where every blocking issue, withheld ones too, has a place in the draft: what is right then stays as it is.
-    A rewrite where one of them concerns the whole or names no place, where nothing blocks (a low score says nothing
-    about places), and always where the draft is not whole: half a draft is nothing to mend. Else the policy's
-    `revision` has the last word.
+    Always as a rewrite where the draft is not whole: half a draft is nothing to mend. Else as the policy's `revision`
+    says. Where that is `auto`: a patch where every blocking issue, withheld ones too, has a place in the draft (what is
+    right then stays as it is); a rewrite where one of them concerns the whole or names no place, and where nothing
+    blocks (a low score says nothing about places).
     """
     if any(issue.source in BUILT_IN_GATES for issue in critique.issues):
         return "rewrite"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reflect_lab.core.policy import Select
 from reflect_lab.core.run import Run
-from reflect_lab.core.selection import answer, candidates
+from reflect_lab.core.selection import JUDGED, answer, candidates
 from tests.core.simulate import CHECKED_TASK, TASK, Turn, issue, play, policy, reply, report
 from tests.core.strategies import LAW
 
@@ -135,7 +135,7 @@ def test_every_candidate_is_kept_and_none_is_better_than_the_chosen_one(
         assert [c.draft.candidate for c in candidates(round_)] == list(range(1 + len(round_.others)))
         assert len(round_.others) < width
         failed = [len(c.evidence[0].failed_findings) for c in candidates(round_) if c.evidence and c.draft.text]
-        if select == "rank" and round_.draft.text and round_.evidence:
+        if select in JUDGED and round_.draft.text and round_.evidence:
             assert len(round_.evidence[0].failed_findings) == min(failed)
 
 
