@@ -28,7 +28,9 @@ LIST = ROOT / "tests" / "mutants.toml"
 COPIED = ("reflect_lab", "tests", "docs", "scripts", "pyproject.toml")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "static", "labextension", "browser", "frontend", "notebook", "*.pyc")
 TIME_LIMIT_S = 240
-CORE = ("controller", "budget", "feedback", "fixes", "drafts", "grounding")
+CORE = (
+    "stop_rules", "progress", "assessment", "controller", "budget", "feedback", "fixes", "drafts", "grounding",
+)  # fmt: skip
 STAGES: tuple[tuple[str, ...], ...] = (
     tuple(f"tests/core/test_{name}.py" for name in CORE),
     tuple(f"tests/core/test_{name}.py" for name in ("selection", "replay", "absent", "laws")),
