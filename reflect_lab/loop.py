@@ -34,7 +34,7 @@ from reflect_lab.core.selection import with_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
 from reflect_lab.roles.patch import PatchFailed
 from reflect_lab.sizing import Asked, draft_sizes, estimate, price
-from reflect_lab.watch import CallHooks, CheckHooks, Watch, budget_step
+from reflect_lab.watch import CallWatch, CheckWatch, Watch, budget_step
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ def _request(
 
 
 @dataclass
-class _Hooks(CheckHooks):
+class _Hooks(CheckWatch):
     """What an evidence source may do while it works on a draft of `step`."""
 
     step: GatherEvidence
@@ -245,6 +245,6 @@ class _Asker:
 async def _call(run: Run, step: Step, client: ChatClient, request: ChatRequest, watch: Watch) -> ChatReply:
     await watch.settle()
     with watch.around("around_call", run, request, client.model):
-        reply = await client.complete(request, CallHooks(run, step, watch))
+        reply = await client.complete(request, CallWatch(run, step, watch))
         watch.tell("on_reply", run, reply)
     return reply

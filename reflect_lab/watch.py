@@ -118,7 +118,9 @@ def budget_step(step: Step) -> PaidStep:
 
 
 @dataclass
-class CallHooks:
+class CallWatch:
+    """What a client tells of one call, for the ledger, the budget and the observers."""
+
     run: Run
     step: Step
     watch: Watch
@@ -138,7 +140,9 @@ class CallHooks:
 
 
 @dataclass
-class CheckHooks:
+class CheckWatch:
+    """What an evidence source tells of its checks, for the observers."""
+
     run: Run
     watch: Watch
 

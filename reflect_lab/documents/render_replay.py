@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import zip_longest
 
 from reflect_lab.core.replay import Replay
@@ -25,12 +24,9 @@ def replay_text(recorded: Run, replay: Replay) -> str:
         index = (old or new).index
         lines.append(_line(str(index), *(_decided(one) for one in (old, new))))
     lines.append(_line("end", _end(recorded), _end(replay.run) if replay.unknown is None else "unknown"))
-    return "\n".join([*lines, *_remarks(replay)]) + "\n"
-
-
-def _remarks(replay: Replay) -> Iterator[str]:
     if replay.unknown is not None:
-        yield f"Unknown, because {visible_line(replay.unknown, 200)}: the record ends there."
+        lines.append(f"Unknown, because {visible_line(replay.unknown, 200)}: the record ends there.")
+    return "\n".join(lines) + "\n"
 
 
 def _decided(round_: Round | None) -> str:
