@@ -92,7 +92,7 @@ def unverified(run: Run, current: Round) -> Decision | None:
     if names:
         return stop("unverified", f"not checked: {', '.join(names)}", {"not_checked": len(names)})
     asked = critique.validity != "not_asked"
-    looked = asked or any(e.status == "passed" for e in current.evidence or ())
+    looked = asked or any(e.status == "passed" and e.rank != "model" for e in current.evidence or ())
     if not looked and not run.policy.is_off and unaffordable(current) is None:
         return stop("unverified", "no check and no critic looked at this draft", {})
     if critique.validity == "ok" and not critique.issues:
@@ -205,8 +205,8 @@ def unchecked(run: Run, current: Round) -> list[str]:
 
 
 def _passed_checks(current: Round) -> int:
-    """How many checks passed; gates are counted only where there are no other checks."""
-    evidence = current.evidence or ()
+    """How many checks passed, a model's opinion being none; gates are counted only where there are no other checks."""
+    evidence = [e for e in current.evidence or () if e.rank != "model"]
     return sum(e.status == "passed" for e in [e for e in evidence if not e.gate] or evidence)
 
 

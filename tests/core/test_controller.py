@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reflect_lab.core import run as run_module
@@ -63,6 +65,14 @@ def test_scores_are_compared_with_a_margin_on_both_sides_of_the_pass_score() -> 
 def test_nobody_looked_is_unverified() -> None:
     run, _ = play([Turn("one")], TASK, policy(critic="never"))
     assert outcome(run).stop_reason == "unverified"
+
+
+def test_a_model_s_opinion_alone_is_no_pass() -> None:
+    opinion = replace(report(source="opinion"), rank="model")
+    run, _ = play([Turn("one", evidence=(opinion,))], TASK, policy(critic="never"))
+    assert outcome(run).stop_reason == "unverified" and "no check and no critic looked" in outcome(run).message
+    run, _ = play([Turn("one", evidence=(opinion,), replies=(reply(),))])
+    assert outcome(run).stop_reason == "pass" and "check" not in outcome(run).message
 
 
 def test_an_unreadable_critique_is_asked_once_more_and_then_ends_the_run() -> None:
