@@ -127,7 +127,13 @@ class Session:
         fresh, roles = await self.prepare(run.task, chosen, base)
         is_judged_anew = given.critic is not None or given.critic_model is not None
         start = fork(run, at, run_id=fresh.run_id, policy=fresh.policy, recritique=is_judged_anew)
-        begun = replace(fresh, rounds=start.rounds, parent_run=start.parent_run, forked_at=start.forked_at)
+        begun = replace(
+            fresh,
+            rounds=start.rounds,
+            parent_run=start.parent_run,
+            forked_at=start.forked_at,
+            lessons=start.lessons,
+        )
         return await self._perform(begun, roles, chosen, base, [*observers], traces)
 
     async def _perform(

@@ -7,6 +7,7 @@ Self-consistency: Wang et al. 2022. Best of N. Intrinsic self-correction: Huang 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,12 +182,13 @@ async def test_a_fork_through_a_session_is_recorded_as_a_run_of_its_own(tmp_path
     policy = {"limits": {"revisions": 1}, "rules": {"critic": "never"}}
     run = await scripted(tmp_path, MEAN, policy, *drafts(*texts[:2]))
     assert run.outcome and run.outcome.stop_reason == "budget"
+    run = replace(run, lessons=("mind the empty list",))
     (tmp_path / "more.jsonl").write_text(json.dumps(drafts(texts[2])[0]) + "\n")
     async with Session(traces=tmp_path / "traces", environ={"HOME": str(tmp_path)}, cwd=tmp_path) as session:
         child = await session.fork(run, at, RunOptions(model="scripted:more.jsonl", max_revisions=2))
         traces = session.open_traces()
         assert traces.run(child.run_id) == child
-        assert (child.parent_run, child.forked_at) == (run.run_id, at)
+        assert (child.parent_run, child.forked_at, child.lessons) == (run.run_id, at, run.lessons)
         assert child.outcome and child.outcome.stop_reason == "pass" and len(child.rounds) == at + 2
         assert child.usage.calls == 1 and traces.sql("SELECT sum(calls)::INT FROM runs").rows == ((3,),)
         assert traces.sql("SELECT count(*)::INT FROM calls").rows == ((3,),)
