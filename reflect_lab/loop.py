@@ -224,6 +224,7 @@ class _Hooks(CheckWatch):
         self, client: ChatClient, messages: tuple[Message, ...], *, temperature: float | None = 0.0
     ) -> ChatReply | Shortage:
         run = with_rows(self.run, self.watch.rows)
+        # In the generator's place: a step has one call or two, and this one is alone.
         sizes = await estimate(run.policy.limits, generator=Asked(client, messages, "evidence"))
         short = shortage(run, "evidence", sizes)
         if short is not None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.policy import Limits, Policy, Rules, Section, Views
 from reflect_lab.documents.policy_file import dump_policy, load_policy, policy_mapping
+from tests.documents.test_policy_file import problem
 
 SOURCE = """\
 reflection_policy:
@@ -26,14 +26,6 @@ reflection_policy:
   on_policy_denial: stop
   on_authorization_failure: stop
 """
-
-
-def problem(text: str) -> str:
-    with pytest.raises(WrongUse) as caught:
-        load_policy(text, "p.yaml")
-    message = str(caught.value)
-    assert "\n" not in message
-    return message
 
 
 def test_the_published_policy_loads_by_its_own_key_names() -> None:
