@@ -4,8 +4,12 @@
 
 Both sides run a loop of ten rounds of four steps (generator, checks, critic, decide) with stub roles that answer at
 once: no model, no check, no recording; what is timed is the machinery alone. Ours does more within it: it judges the
-round, grounds the critique, diffs the drafts and sums the ledger. The same machine and process time both sides, so the
-ratio means something where the microseconds do not.
+round, grounds the critique, diffs the drafts and sums the ledger. CPU time of one process on one machine times both
+sides, so the ratio means something where the microseconds do not.
+
+Measured on two busy cores, with Python 3.11 and LangGraph 1.2: next_step takes 5 µs where it costs most (2,400 µs
+before drafts kept the form in which they are compared). LangGraph's step takes 0.8 to 1.1 times what a step of
+reflect-lab's loop takes, and 1.3 to 4.5 times that where it keeps every state, as a run of ours does.
 
 LangGraph is no dependency of this project. To compare, install it in an environment of its own and run the benchmark
 from the project's root with that interpreter:
@@ -208,10 +212,10 @@ def microseconds(work: Callable[[], object], runs: int, times: int = 200) -> lis
     """The cost of one call in each of several series of calls."""
     costs = []
     for _ in range(runs):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(times):
             work()
-        costs.append((time.perf_counter() - start) / times * 1e6)
+        costs.append((time.process_time() - start) / times * 1e6)
     return costs
 
 
@@ -220,9 +224,9 @@ def per_step(play: Callable[[], int], runs: int) -> list[float]:
     play()
     costs = []
     for _ in range(runs):
-        start = time.perf_counter()
+        start = time.process_time()
         steps = play()
-        costs.append((time.perf_counter() - start) / steps * 1e6)
+        costs.append((time.process_time() - start) / steps * 1e6)
     return costs
 
 
