@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reflect_lab.core.run import Run
+import reflect_lab as rl
+from reflect_lab.core.run import Round, Run
 from reflect_lab.options import RunOptions
 from reflect_lab.session import Session
 from tests.core.strategies import INJECTION
@@ -152,3 +155,18 @@ async def test_a_critic_that_renames_its_ids_each_round_ends_as_one_that_does_no
     assert (len(same.rounds), same.outcome.stop_reason) == (2, "repeated_failure")
     assert (len(renamed.rounds), renamed.outcome.stop_reason) == (2, "repeated_failure")
     assert [r.decision for r in same.rounds] == [r.decision for r in renamed.rounds]
+
+
+def test_the_sync_wrapper_makes_the_run_that_the_async_call_makes(tmp_path: Path) -> None:
+    (tmp_path / "script.jsonl").write_text(script(*lines("")[0]))
+    options = {"model": f"scripted:{tmp_path / 'script.jsonl'}", "traces": tmp_path / "traces"}
+    one = rl.reflect_sync(LOOKED, **options)
+    other = asyncio.run(rl.reflect(LOOKED, **options))
+    assert [without_clock(r) for r in one.rounds] == [without_clock(r) for r in other.rounds]
+    assert one.outcome == other.outcome and one.outcome and one.outcome.stop_reason == "pass"
+
+
+def without_clock(round_: Round) -> Round:
+    """A round without the seconds that its calls and checks took."""
+    evidence = tuple(replace(e, seconds=0.0) for e in round_.evidence or ())
+    return replace(round_, evidence=evidence, usage=replace(round_.usage, seconds=0.0))
