@@ -35,10 +35,13 @@ def test_gates_are_not_counted_among_the_checks_that_passed() -> None:
     assert run.rounds[0].decision and run.rounds[0].decision.numbers["checks_passed"] == 1
 
 
-def test_a_chosen_draft_that_repeats_an_earlier_one_is_no_pass_and_no_critic_is_asked() -> None:
+@pytest.mark.parametrize("critic", ["when_gates_pass", "never"])
+def test_a_chosen_draft_that_repeats_an_earlier_one_is_no_pass_and_no_critic_is_asked(critic: str) -> None:
     first = Turn("a", (report("c1"),), (CLEAN,), others=(Turn("b", (report("c1", "c2"),)),))
     again = Turn("a", (report(),), (CLEAN,), others=(Turn("c", (report("c1"),)),))
-    run, _ = play([first, again], CHECKED_TASK, policy(width=2, select="best", repeat_limit=9, patience=9))
+    run, _ = play(
+        [first, again], CHECKED_TASK, policy(width=2, select="best", repeat_limit=9, patience=9, critic=critic)
+    )
     assert outcome(run).stop_reason == "no_change"
     assert [row.role for row in run.ledger if row.round == 1] == ["generator", "generator"]
 
