@@ -45,6 +45,7 @@ def continued(parent: Run, empty: Run) -> Run:
         parent_run=parent.run_id,
         ledger=rows,
         carried=carried,
+        lessons=parent.lessons,
         notices=(Notice(kind="handed_over", message=text),),
     )
     return replace(child, usage=run_usage(child))

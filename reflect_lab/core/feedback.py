@@ -29,17 +29,16 @@ def feedback(critique: Critique, rules: Rules) -> Feedback | None:
 def revision_mode(critique: Critique, rules: Rules) -> FeedbackMode:
     """Whether a revision is asked for as a patch or as a rewrite.
 
-    Always as a rewrite where the draft is not whole: half a draft is nothing to mend. Else as the policy's `revision`
-    says. Where that is `auto`: a patch where every blocking issue, withheld ones too, has a place in the draft (what is
-    right then stays as it is); a rewrite where one of them concerns the whole or names no place, and where nothing
-    blocks (a low score says nothing about places).
+    Always as a rewrite where the draft is not whole (half a draft is nothing to mend) and where nothing blocks (a low
+    score says nothing about places). Else as the policy's `revision` says. Where that is `auto`: a patch where every
+    blocking issue, withheld ones too, has a place in the draft (what is right then stays as it is); a rewrite where one
+    of them concerns the whole or names no place.
     """
-    if any(issue.source in BUILT_IN_GATES for issue in critique.issues):
+    if not critique.blocking or any(issue.source in BUILT_IN_GATES for issue in critique.issues):
         return "rewrite"
     if rules.revision != "auto":
         return rules.revision
-    has_places = all(_has_place(issue) for issue in critique.blocking)
-    return "patch" if critique.blocking and has_places else "rewrite"
+    return "patch" if all(_has_place(issue) for issue in critique.blocking) else "rewrite"
 
 
 def _has_place(issue: Issue) -> bool:

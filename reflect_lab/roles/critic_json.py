@@ -35,7 +35,7 @@ SCHEMA: dict[str, object] = {
                 },
             },
         },
-        "score": {"type": "number", "minimum": 0, "maximum": 1},
+        "score": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
         "requirements_checked": {"type": "array", "items": _TEXT},
     },
 }

@@ -59,6 +59,11 @@ def test_a_draft_that_is_not_whole_is_never_patched(gate: str) -> None:
     assert revision_mode(found, Rules()) == "rewrite"
 
 
+@pytest.mark.parametrize("issues", [(), (issue(LINE, "major"),)])
+def test_where_nothing_blocks_the_policy_gets_a_rewrite_too(issues: tuple[Issue, ...]) -> None:
+    assert revision_mode(critique(*issues), Rules(revision="patch")) == "rewrite"
+
+
 def test_a_withheld_issue_without_a_place_asks_for_a_rewrite_too() -> None:
     sent = feedback(critique(issue(LINE), issue(None, name="b")), Rules(max_issues=1))
     assert sent is not None
