@@ -126,7 +126,8 @@ class Session:
         base = base or self.cwd
         fresh, roles = await self.prepare(run.task, chosen, base)
         is_judged_anew = given.critic is not None or given.critic_model is not None
-        start = fork(run, at, run_id=fresh.run_id, policy=fresh.policy, recritique=is_judged_anew)
+        kept = replace(run, prompts=fresh.prompts)  # whether there is a critic depends on its rubric, too
+        start = fork(kept, at, run_id=fresh.run_id, policy=fresh.policy, recritique=is_judged_anew)
         begun = replace(
             fresh,
             rounds=start.rounds,

@@ -71,12 +71,14 @@ class Absences:
             pointing.append(_readable(location[:MAX_POINTING]))
         # In capitals as well: a critic's `25 august` is a date, its `ket-7731` an identifier.
         mentioned = KnownValues([*pointing, *(text.upper() for text in pointing)])
-        values = [value for value in self.values if value in mentioned]
+        places = {at for reading in mentioned.readings for at in self._places.get(reading, ())}
+        values = [value for at in sorted(places) if (value := self.values[at]) in mentioned]
         distinct = next((value for value in values if value.kind != "number"), None)
         if distinct is None:
             said = [[word.text for word in words(text)] for text in pointing]
             spoken = {word for text in said for word in text}
-            name = next((name for name in self.names if name.text in spoken), None)
+            named = (self._named[word] for word in spoken if word in self._named)
+            name = min(named, key=lambda word: word.start, default=None)
             if name is not None:
                 return Absent(self._draft[name.start : name.end], name.start, name.end)
             pairs = {pair for text in said for pair in pairwise(text)}
@@ -101,6 +103,19 @@ class Absences:
             if name.text not in known and name.start not in inside:
                 first.setdefault(name.text, name)
         return tuple(first.values())
+
+    @cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """Where in `values` a reading stands, so that an issue is not compared with each of them."""
+        places: dict[str, list[int]] = {}
+        for at, value in enumerate(self.values):
+            for reading in value.readings:
+                places.setdefault(reading, []).append(at)
+        return places
+
+    @cached_property
+    def _named(self) -> dict[str, Word]:
+        return {name.text: name for name in self.names}
 
     @cached_property
     def _own(self) -> tuple[Value, ...]:

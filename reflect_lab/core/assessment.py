@@ -15,7 +15,7 @@ from reflect_lab.core.critique import (
     RaisedIssue,
     ScoreKind,
 )
-from reflect_lab.core.evidence import Evidence, Location
+from reflect_lab.core.evidence import Evidence, Finding, Location
 from reflect_lab.core.grounding import Sources
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.progress import TOLERANCE
@@ -66,11 +66,15 @@ def assess(
 
 
 def check_issues(evidence: Sequence[Evidence]) -> Iterator[Issue]:
-    """Failed authoritative evidence as blocking issues: one for each failed finding, else one for the check."""
+    """Failed authoritative evidence as blocking issues: one for each failed finding, else one for the check. Findings
+    with one id are one issue, with the first one's words."""
     for piece in evidence:
         if piece.status != "failed" or not piece.is_authoritative:
             continue
+        firsts: dict[str, Finding] = {}
         for finding in piece.failed_findings:
+            firsts.setdefault(finding.id, finding)
+        for finding in firsts.values():
             name = f"{piece.source}/{finding.id}"
             yield _check_issue(piece, name, finding.message, finding.requirement, finding.location)
         if not piece.failed_findings:

@@ -75,7 +75,7 @@ def wants_repair(run: Run) -> bool:
     `unverified` would not be the answer anyway."""
     current = run.rounds[-1]
     critique = current.critique
-    if critique is None or critique.validity in ("ok", "not_asked") or critique.repairs:
+    if critique is None or critique.validity in ("ok", "not_asked") or critique.repairs or not has_critic(run):
         return False
     return not progress.failed_evidence(current) and not unchecked(run, current)
 

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reflect_lab.core.run import Hunk
 
@@ -19,6 +19,9 @@ MAX_MATCHES = 30_000
 itself makes millions, and comparing them takes minutes."""
 MAX_LINE_LENGTH = 4_000
 """Characters of a line up to which its changed words are marked."""
+MAX_MARKED = 200_000
+"""Characters of all changed lines up to which changed words are marked: beyond it nobody reads them, and thousands of
+long lines take minutes."""
 MAX_LINE_WINDOW = 8
 """New lines that an old line is compared with in a large changed block."""
 LINE_SHARE = 1 / 3
@@ -49,22 +52,23 @@ def diff(old: str, new: str) -> tuple[Hunk, ...]:
         return (Hunk(old_start=head, old_end=len(a) - tail, new_start=head, new_end=len(b) - tail),)
     matcher = difflib.SequenceMatcher(None, middle_a, middle_b, autojunk=False)
     hunks = [
-        _hunk(a, b, head + i1, head + i2, head + j1, head + j2)
+        Hunk(old_start=head + i1, old_end=head + i2, new_start=head + j1, new_end=head + j2)
         for tag, i1, i2, j1, j2 in matcher.get_opcodes()
         if tag != "equal"
     ]
-    return tuple(hunks)
+    changed = sum(len(line) for h in hunks for line in (*a[h.old_start : h.old_end], *b[h.new_start : h.new_end]))
+    return tuple(hunks if changed > MAX_MARKED else [_marked(a, b, hunk) for hunk in hunks])
 
 
-def _hunk(a: list[str], b: list[str], i1: int, i2: int, j1: int, j2: int) -> Hunk:
+def _marked(a: list[str], b: list[str], hunk: Hunk) -> Hunk:
+    """The hunk with the changed words of lines that were altered."""
+    old, new = range(hunk.old_start, hunk.old_end), range(hunk.new_start, hunk.new_end)
     old_marks: list[tuple[int, int, int]] = []
     new_marks: list[tuple[int, int, int]] = []
-    for old_line, new_line, old_spans, new_spans in _altered_lines(a, b, range(i1, i2), range(j1, j2)):
+    for old_line, new_line, old_spans, new_spans in _altered_lines(a, b, old, new):
         old_marks += [(old_line, s, e) for s, e in old_spans]
         new_marks += [(new_line, s, e) for s, e in new_spans]
-    return Hunk(
-        old_start=i1, old_end=i2, new_start=j1, new_end=j2, old_marks=tuple(old_marks), new_marks=tuple(new_marks)
-    )
+    return replace(hunk, old_marks=tuple(old_marks), new_marks=tuple(new_marks))
 
 
 def _altered_lines(a: list[str], b: list[str], old: range, new: range) -> Iterator[tuple[int, int, Spans, Spans]]:

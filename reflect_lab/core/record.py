@@ -16,7 +16,7 @@ from reflect_lab.core.reducer import ended
 from reflect_lab.core.run import Candidate, Estimate, LedgerRow, Role, Round, Run, Shortage, Usage
 from reflect_lab.core.selection import candidates, next_candidate, unchecked_candidate
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Stop, WriteDraft
-from reflect_lab.core.stop_rules import stop
+from reflect_lab.core.stop_rules import has_critic, stop
 
 BEFORE_ANY_DRAFT: frozenset[Section] = frozenset({"task", "requirements", "facts", "lessons"})
 """What a generator can be shown of before it has written anything."""
@@ -182,10 +182,12 @@ class Record:
 
 
 def unpaid(run: Run, round_: Round) -> Round:
-    """A round as its parent's: what it took stands there, what was said of it is judged under the run's policy."""
+    """A round as its parent's: what it took stands there, what was said of it is judged under the run's policy. Where
+    that calls for no critic, the checks alone count, as in a run under it."""
     critique = round_.critique
     if critique is not None:
-        reply = None if critique.validity == "not_asked" else raised(critique)
+        was_asked = critique.validity != "not_asked" and has_critic(run)
+        reply = raised(critique) if was_asked else None
         critique = assess(run.task, run.policy, round_.draft, round_.evidence or (), reply, critique.repairs)
     return replace(round_, critique=critique, usage=Usage())
 

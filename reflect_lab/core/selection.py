@@ -66,9 +66,10 @@ def next_candidate(run: Run) -> int | None:
 
 
 def unchecked_candidate(run: Run) -> int | None:
-    """The number of the candidate whose evidence is due before the round's draft can be chosen."""
+    """The number of the candidate whose evidence is due before the round's draft can be chosen; None also where it was
+    chosen (a fork keeps its parent's choice)."""
     current = run.rounds[-1]
-    if run.policy.rules.width == 1 or run.policy.rules.select not in JUDGED:
+    if run.policy.rules.width == 1 or run.policy.rules.select not in JUDGED or current.critique is not None:
         return None
     return next((c.draft.candidate for c in candidates(current) if c.evidence is None), None)
 

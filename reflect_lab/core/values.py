@@ -122,6 +122,11 @@ class KnownValues:
         self._dates = _closure({r for v in values if v.kind == "date" for r in v.readings}, self._numbers)
         self._years = {known[:4] for known in self._dates}
 
+    @property
+    def readings(self) -> set[str]:
+        """Every reading that a value must have one of to be known; not each value that has one is."""
+        return {*self._identifiers, *self._numbers, *self._amounts, *self._dates, *self._years}
+
     def __contains__(self, value: Value) -> bool:
         """Whether any reading of the value stands in the sources, whatever its spelling there."""
         if value.kind == "date":

@@ -14,9 +14,11 @@ from functools import cache
 from importlib.resources import files
 
 _SEPARATORS = ",\u00a0\u2009\u202f'\u2019"
+_MAX_GROUPS = 20
+"""Groups of digits that one number may have: a row of thousands is none, and would be read again and again."""
 _NUMBER = re.compile(
-    rf"[1-9][0-9]{{0,2}}(?:\.[0-9]{{3}})+(?![0-9]|[.{_SEPARATORS}][0-9])"  # 1.204.331
-    rf"|[0-9]{{1,3}}([{_SEPARATORS}])(?:[0-9]{{2,3}}\1)*[0-9]{{3}}(?![0-9])(?:\.[0-9]+)?"  # 12,04,331
+    rf"[1-9][0-9]{{0,2}}(?:\.[0-9]{{3}}){{1,{_MAX_GROUPS}}}(?![0-9]|[.{_SEPARATORS}][0-9])"  # 1.204.331
+    rf"|[0-9]{{1,3}}([{_SEPARATORS}])(?:[0-9]{{2,3}}\1){{0,{_MAX_GROUPS}}}[0-9]{{3}}(?![0-9])(?:\.[0-9]+)?"  # 12,04,331
     rf"|[0-9]+(?:\.[0-9]+)?"  # 1204331 and 2.5
 )
 _POINT_GROUPS = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")

@@ -19,6 +19,7 @@ ALIASES: dict[str, frozenset[str]] = {
 _OPEN = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _CLOSE = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_FENCE_OR_CLOSE = re.compile(rf"{_FENCE_LINE.pattern}|(?P<close>{_CLOSE.pattern})", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +42,15 @@ def split_reasoning(reply: str) -> tuple[str, str | None, bool]:
     A closing tag without an opening one ends reasoning that began at the start; tags inside a code fence are text.
     """
     reasoning: list[str] = []
-    answer = reply
-    while opening := _OPEN.match(answer):
-        closing = _CLOSE.search(answer, opening.end())
+    at = 0
+    while opening := _OPEN.match(reply, at):
+        closing = _CLOSE.search(reply, opening.end())
         if closing is None:
-            return "", "\n".join([*reasoning, answer[opening.end() :]]).strip(), True
-        reasoning.append(answer[opening.end() : closing.start()])
-        answer = answer[closing.end() :]
-    stray = next((m for m in _CLOSE.finditer(answer) if not _in_fence(answer, m.start())), None)
+            return "", "\n".join([*reasoning, reply[opening.end() :]]).strip(), True
+        reasoning.append(reply[opening.end() : closing.start()])
+        at = closing.end()
+    answer = reply[at:]
+    stray = _stray_close(answer)
     if stray is not None and "<think" not in answer[: stray.start()].lower():
         reasoning.append(answer[: stray.start()])
         answer = answer[stray.end() :]
@@ -87,10 +89,18 @@ def _fences(text: str) -> list[tuple[str, str]]:
     """The fenced blocks of a Markdown text as (language, content)."""
     from markdown_it import MarkdownIt
 
-    tokens = MarkdownIt("commonmark").parse(text)
+    # What stands within paragraphs is not read: it can't hold a fence, and a row of brackets would take minutes.
+    tokens = MarkdownIt("commonmark").disable("inline").parse(text)
     fences = [t for t in tokens if t.type == "fence"]
     return [((t.info.split() or [""])[0].lower(), t.content.removesuffix("\n")) for t in fences]
 
 
-def _in_fence(text: str, at: int) -> bool:
-    return len(_FENCE_LINE.findall(text[:at])) % 2 == 1
+def _stray_close(text: str) -> re.Match[str] | None:
+    """The first closing tag that stands in no code fence."""
+    is_in_fence = False
+    for mark in _FENCE_OR_CLOSE.finditer(text):
+        if mark["close"] is None:
+            is_in_fence = not is_in_fence
+        elif not is_in_fence:
+            return mark
+    return None

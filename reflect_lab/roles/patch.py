@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 SEARCH, DIVIDER, REPLACE = "<<<<<<< SEARCH", "=======", ">>>>>>> REPLACE"
+MAX_BLOCKS = 1_000
+"""Blocks of one patch; each is searched for in the whole draft, so that without a bound a reply could take hours."""
 _ABOUT_A_MARK = ("<<<<<<<", ">>>>>>>")
 """How a line begins that was meant as a mark, rightly written or not."""
 
@@ -54,8 +56,11 @@ def read_blocks(reply: str) -> tuple[Block, ...]:
 def apply(draft: str, blocks: tuple[Block, ...]) -> str:
     """The draft with all blocks replaced at once; a draft with CRLF line ends keeps them.
 
-    Raises PatchFailed: a search text is empty, not there, there more than once, or two blocks overlap.
+    Raises PatchFailed: a search text is empty, not there, there more than once, two blocks overlap, or there are more
+    than `MAX_BLOCKS`.
     """
+    if len(blocks) > MAX_BLOCKS:
+        raise PatchFailed(f"it has {len(blocks):,} blocks; at most {MAX_BLOCKS:,} are applied")
     line_end = "\r\n" if "\r\n" in draft else "\n"
     spans: list[tuple[int, int, str]] = []
     for number, block in enumerate(blocks, 1):
@@ -71,9 +76,11 @@ def apply(draft: str, blocks: tuple[Block, ...]) -> str:
     spans.sort()
     if any(a[1] > b[0] for a, b in pairwise(spans)):
         raise PatchFailed("two blocks overlap")
-    for start, end, replacement in reversed(spans):
-        draft = draft[:start] + replacement + draft[end:]
-    return draft
+    parts, at = [], 0
+    for start, end, replacement in spans:
+        parts += [draft[at:start], replacement]
+        at = end
+    return "".join([*parts, draft[at:]])
 
 
 def _block(lines: list[str], start: int, number: int) -> tuple[Block, int]:

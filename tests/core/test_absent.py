@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reflect_lab.core.absent import find_names
+from reflect_lab.core.assessment import judge
 from reflect_lab.core.critique import RaisedIssue
 from reflect_lab.core.evidence import Evidence, Finding, Location
 from reflect_lab.core.grounding import Grounded, Sources
@@ -173,3 +174,11 @@ def test_a_draft_full_of_names_numbers_and_dates_is_read_as_well() -> None:
     task = Task(text=" ".join(f"{year}-{month:02d}-01" for year in range(1000, 1400) for month in range(1, 13)))
     found = ground("really " * 2_000 + "xjjjj", task=task, draft=f"{names} {numbers}")
     assert isinstance(found, Grounded) and found.key == "Xjjjj"
+
+
+def test_hundreds_of_issues_about_a_draft_full_of_values_are_grounded_by_looking_up() -> None:
+    draft = Draft(index=0, text=" ".join(str(i) for i in range(3000, 33_000)))
+    raised = [RaisedIssue(id=f"i{i}", severity="blocking", evidence=f"why {i} here", location="x") for i in range(500)]
+    raised.append(RaisedIssue(id="last", severity="blocking", evidence="why 32001 here"))
+    kept, discarded = judge(Task(text="Write."), Policy(), draft, (), raised)
+    assert [i.key for i in kept] == ["32001"] and len(discarded) == 500

@@ -234,3 +234,9 @@ def test_checks_that_did_not_run_give_no_score() -> None:
     run, _ = play([Turn("one", (report(status="not_run"),), (UNREADABLE,))], CHECKED_TASK, policy(revisions=0))
     critique = run.rounds[0].critique
     assert critique and critique.score is None and critique.score_kind is None
+
+
+def test_findings_with_one_id_are_one_issue_that_is_sent_once() -> None:
+    twice = replace(report("c1", "c2"), findings=(*report("c2", "c1").findings, *report("c1").findings))
+    run, _ = play([Turn("a", (twice,))], CHECKED_TASK, policy(critic="never"))
+    assert run.rounds[0].feedback and run.rounds[0].feedback.sent == ("tests/c2", "tests/c1")

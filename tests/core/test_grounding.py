@@ -159,3 +159,8 @@ def test_a_critic_that_repeats_itself_is_read_as_well() -> None:
     sources = Sources(task, Draft(index=0, text="bad " * 20_000), [], Policy())
     found = sources.ground(RaisedIssue(id="a", severity="blocking", evidence="really " + "bad " * 20_000))
     assert isinstance(found, Grounded) and (found.ground.start, found.ground.end) == (0, 4 * 20_000 - 1)
+
+
+@pytest.mark.parametrize("row", ["1'1" * 60_000, "111." * 50_000 + "111,1", "11," * 60_000 + "1"])
+def test_an_endless_row_of_digits_and_separators_is_read_in_one_walk(row: str) -> None:
+    assert words(row)[0].start == 0 and words(row)[-1].end == len(row)

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from reflect_lab.core.controller import next_step
 from reflect_lab.core.critique import CriticReply
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.events import Cancelled, DeadlinePassed
-from reflect_lab.core.policy import Policy, Views
+from reflect_lab.core.events import Cancelled, DeadlinePassed, EvidenceGathered
+from reflect_lab.core.policy import Policy, Rules, Views
 from reflect_lab.core.reducer import after
 from reflect_lab.core.replay import fork, replay
 from reflect_lab.core.run import Run
 from reflect_lab.core.selection import candidates
-from reflect_lab.core.steps import Decide
+from reflect_lab.core.steps import Decide, GatherEvidence
 from reflect_lab.documents.run_document import dump_run, load_run
 from tests.core.simulate import CHECKED_TASK, TASK, Turn, go_on, issue, play, policy, prefixes, reply, report
 from tests.core.strategies import LAW, ODD_TASK, POLICIES, TURNS
@@ -232,3 +232,34 @@ def test_a_reply_that_could_not_be_read_replays_as_what_it_was() -> None:
     bad = CriticReply(validity="truncated", problem="the answer was cut off")
     run, _ = play([Turn("a", (), (bad, reply(score=0.9)))], TASK)
     assert run.outcome and run.outcome.stop_reason == "pass" and replay(run, run.policy).run == run
+
+
+def test_a_fork_keeps_the_choice_that_was_made_in_a_wide_round() -> None:
+    run, _ = play([wide("one", "two")], CHECKED_TASK, policy(width=2, select="last", critic="never"))
+    start = fork(run, 0, run_id="child", policy=policy(width=2, select="best", critic="never"))
+    assert isinstance(next_step(start), Decide) and start.rounds[0].draft.text == "two"
+
+
+def test_a_fork_of_a_wide_round_that_broke_off_checks_each_of_its_drafts_once() -> None:
+    turns, under = [wide("one", "two", "three")], policy(width=3, select="last", critic="never", revisions=0)
+    run, events = play(turns, CHECKED_TASK, under)
+    two_drafts = next(state for state in prefixes(run, events) if state.round and state.round.others)
+    start = fork(after(two_drafts, Cancelled()), 0, run_id="child", policy=replace(under, rules=Rules(width=2)))
+    checked = []
+    while isinstance(step := next_step(start), GatherEvidence):
+        checked.append(step.candidate)
+        assert len(checked) < 4, "the same draft again and again"
+        start = after(start, EvidenceGathered(evidence=(report(),), candidate=step.candidate))
+    assert checked == [0, 1] and start.round and start.round.draft.text == "one"
+
+
+def test_a_fork_under_a_policy_without_a_critic_is_judged_by_the_checks_alone() -> None:
+    unread = CriticReply(validity="invalid", problem="no JSON")
+    run, events = play([Turn("a", (report(),), (unread, unread))], CHECKED_TASK)
+    assert run.outcome and run.outcome.stop_reason == "invalid_critique"
+    unrepaired = next(s for s in prefixes(run, events) if s.round and s.round.critique and "invalid" in repr(s.round))
+    for parent in (run, after(unrepaired, Cancelled())):
+        start = fork(parent, 0, run_id="child", policy=policy(critic="never"))
+        assert isinstance(next_step(start), Decide), "there is no critic to ask for a repair"
+        child = go_on(start, [])
+        assert child.outcome and child.outcome.stop_reason == "pass", "as a run under that policy would have ended"

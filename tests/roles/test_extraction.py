@@ -60,3 +60,18 @@ def test_one_outer_fence_is_taken_off_and_prose_around_it_is_not() -> None:
 @given(st.text(alphabet="<>/think `\npyo", max_size=80), st.sampled_from([None, "python"]))
 def test_extraction_never_fails(reply: str, language: str | None) -> None:
     assert extract(reply, language).rule in ("whole", "fence:python", "ambiguous")
+
+
+@pytest.mark.parametrize(
+    ("reply", "length"),
+    [
+        ("<think></think>" * 200_000 + "yes", 3),
+        ("```\n" + "</think>\n" * 100_000 + "```", 899_999),
+        ("```\n</think>\n```\n" * 20_000, 339_999),
+        ("[" * 500_000, 500_000),
+        ("![" * 250_000, 500_000),
+    ],
+    ids=["reasoning", "one fence", "fences", "brackets", "images"],
+)
+def test_a_reply_of_a_megabyte_full_of_marks_is_read_in_one_walk(reply: str, length: int) -> None:
+    assert len(extract(reply, "markdown").text) == length

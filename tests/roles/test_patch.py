@@ -140,3 +140,12 @@ def test_blocks_are_read_as_they_were_written(pairs: list[tuple[str, str]], line
         return
     reply = "\n".join(f"<<<<<<< SEARCH\n{search}\n=======\n{new}\n>>>>>>> REPLACE" for search, new in pairs)
     assert read_blocks(reply.replace("\n", line_end)) == tuple(Block(search, new) for search, new in pairs)
+
+
+def test_a_patch_of_thousands_of_blocks_is_not_applied() -> None:
+    lines = [f"line {i}" for i in range(1, 3_000)]
+    blocks = tuple(Block(f"{line}\n", f"{line}!\n") for line in lines)
+    draft = "".join(f"{line}\n" for line in lines)
+    with pytest.raises(PatchFailed, match="it has 2,999 blocks; at most 1,000 are applied"):
+        apply(draft, blocks)
+    assert apply(draft, blocks[:200]) == draft.replace("\n", "!\n", 200)
