@@ -105,7 +105,8 @@ def _revision(run: Run, before: Round, sent: Feedback | None) -> WriteDraft:
     if sent is None and (fix := offered_fix(run, before)):
         return WriteDraft(index=before.index + 1, fixed=fix.fix)
     by_id = {i.id: i for i in ordered(before.critique)} if before.critique else {}
-    issues = tuple(by_id[i] for i in sent.sent) if sent else ()
+    # A fork's policy may keep fewer of its parent's issues than were sent there.
+    issues = tuple(by_id[i] for i in sent.sent if i in by_id) if sent else ()
     return WriteDraft(index=before.index + 1, feedback=sent, issues=issues)
 
 

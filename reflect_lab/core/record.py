@@ -138,14 +138,15 @@ class Record:
         if critique.repairs and not step.repair and rules != self.run.policy.rules:
             raise NotInRecord(f"only the repaired critique of {name} is in the record")
         calls = self._calls("critic", step.index)
-        rows = calls[0] if critique.repairs and not step.repair else sum(calls[step.repair :], ())
+        is_repaired_later = critique.repairs > 0 and not step.repair
+        rows = sum(calls[:1] if is_repaired_later else calls[step.repair :], ())
         if self._limits_differ:
             sizes = Estimate(critic=_prompt(rows))
             short = shortage(state, "repair" if step.repair else "critique", sizes)
             if short is not None:
                 return NotAfforded(shortage=short)
             self._check_room(state, rows, sizes, f"the critique of {name}")
-        if critique.repairs and not step.repair:
+        if is_repaired_later:
             # Whatever it was, it left no requirement unchecked, or no repair would have been requested.
             covered = tuple(r.id for r in state.task.requirements)
             first = CriticReply(validity="invalid", problem="repaired", requirements_checked=covered)

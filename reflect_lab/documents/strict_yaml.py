@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
 _TIMESTAMP = "tag:yaml.org,2002:timestamp"
+_LARGEST = 2**63 - 1
+"""What every reader of a record can hold; Python itself refuses to write out far larger ones."""
 _TEXT = "tag:yaml.org,2002:str"
 _MAX_DEPTH = 50
 
@@ -101,7 +103,9 @@ def _check_keys(node: Node, where: str, first_line: int) -> None:
         seen: set[str] = set()
         for key, child in node.value:
             place = f"{where}, line {_line(key, first_line)}"
-            if not isinstance(key, yaml.ScalarNode) or key.tag != _TEXT:
+            if not isinstance(key, yaml.ScalarNode):
+                raise WrongUse(f"{place}: a key must be a word, not a list or a mapping")
+            if key.tag != _TEXT:
                 raise WrongUse(f"{place}: a key must be a word, not {shown(key.value)}; quote it")
             if key.value in seen:
                 raise WrongUse(f"{place}: {shown(key.value)} stands there twice")
@@ -122,6 +126,8 @@ def _entries(root: MappingNode, values: dict[str, object], where: str, first_lin
 def _refuse_non_json(value: object, where: str) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise WrongUse(f"{where}: {value} is no number that can be used here")
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise WrongUse(f"{where}: a whole number is too large; at most {_LARGEST:,} can be used here")
     if isinstance(value, Mapping):
         for child in value.values():
             _refuse_non_json(child, where)

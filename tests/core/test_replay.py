@@ -17,7 +17,7 @@ from reflect_lab.core.reducer import after
 from reflect_lab.core.replay import fork, replay
 from reflect_lab.core.run import Run
 from reflect_lab.core.selection import candidates
-from reflect_lab.core.steps import Decide, GatherEvidence
+from reflect_lab.core.steps import Decide, GatherEvidence, WriteDraft
 from reflect_lab.documents.run_document import dump_run, load_run
 from tests.core.simulate import CHECKED_TASK, TASK, Turn, go_on, issue, play, policy, prefixes, reply, report
 from tests.core.strategies import LAW, ODD_TASK, POLICIES, TURNS
@@ -263,3 +263,21 @@ def test_a_fork_under_a_policy_without_a_critic_is_judged_by_the_checks_alone() 
         assert isinstance(next_step(start), Decide), "there is no critic to ask for a repair"
         child = go_on(start, [])
         assert child.outcome and child.outcome.stop_reason == "pass", "as a run under that policy would have ended"
+
+
+def test_a_record_without_its_ledger_replays_to_the_same_answer() -> None:
+    bad = CriticReply(validity="truncated", problem="the answer was cut off")
+    run, _ = play([Turn("a", (), (bad, reply(score=0.9)))], TASK)
+    again = replay(replace(run, ledger=(), not_recorded=("/ledger",)), run.policy)
+    assert again.run.outcome == run.outcome
+
+
+def test_a_fork_that_goes_wide_in_a_round_asks_with_what_still_stands_of_the_feedback_before_it() -> None:
+    turns = [Turn("a", (report("c1"),), (reply(issue("R1"), score=0.3),)), wide("b", "c")]
+    run, events = play(turns, CHECKED_TASK, policy(revisions=1))
+    unchecked = next(state for state in prefixes(run, events) if len(state.rounds) == 2)
+    wider = policy(width=2, select="last", critic="never")
+    start = fork(after(unchecked, Cancelled()), 1, run_id="child", policy=wider)
+    step = next_step(start)
+    assert isinstance(step, WriteDraft) and step.candidate == 1
+    assert [i.id for i in step.issues] == ["tests/c1"], "there is no critic whose issue could stand"

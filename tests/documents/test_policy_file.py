@@ -97,6 +97,8 @@ def test_an_unknown_policy_name_gets_the_nearest_one() -> None:
         ("limits: {revisions: '2'}", "p.yaml: limits.revisions must be a whole number, not '2'"),
         ("limits: {revisions: null}", "p.yaml: limits.revisions must be a whole number, not None"),
         ("limits: {revisions: -1}", "p.yaml: limits.revisions must be at least 0, not -1"),
+        ("limits: {[a]: 1}", "p.yaml, line 1: a key must be a word, not a list or a mapping"),
+        (f"limits: {{revisions: 0x{'f' * 6000}}}", "p.yaml, line 1: a whole number is too large; at most 9,223,"),
         ("limits: {total_tokens: -1}", "p.yaml: limits.total_tokens must be at least 0, not -1"),
         ("limits: {elapsed_s: -0.5}", "p.yaml: limits.elapsed_s must be at least 0 seconds, not -0.5"),
         ("limits: {elapsed_s: .inf}", "p.yaml, line 1: inf is no number that can be used here"),
