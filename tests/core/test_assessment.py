@@ -85,6 +85,9 @@ def test_the_longest_quote_is_the_ground_and_a_requirement_s_quote_has_its_key()
     quoting = RaisedIssue(id="a", severity="minor", evidence="where it is kept in the blue box")
     (found,) = assessed(CriticReply(validity="ok", issues=(quoting,)), task=task).issues
     assert found.ground and found.ground.source == "fact:0"
+    task = Task(text="it is kept in the blue box", facts=(Fact(index=0, text="say where it is kept"),))
+    (found,) = assessed(CriticReply(validity="ok", issues=(quoting,)), task=task).issues
+    assert found.ground and found.ground.source == "task"
     named = RaisedIssue(id="a", severity="minor", evidence="it never warns that long books are slow")
     (found,) = assessed(CriticReply(validity="ok", issues=(named,))).issues
     assert (found.key, found.requirement) == ("R3", "R3")
