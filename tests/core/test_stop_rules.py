@@ -95,3 +95,12 @@ def test_feedback_is_not_sent_beside_a_check_s_own_fix() -> None:
     )
     assert run.rounds[0].feedback is None and run.rounds[1].draft.mode == "fixed"
     assert outcome(run).draft == "mended"
+
+
+@pytest.mark.parametrize("select", ["pass", "best", "last", "vote", "rank"])
+def test_the_draft_that_passed_is_returned_whatever_the_rule_for_drafts_that_did_not(select: str) -> None:
+    blocked = Turn("so 8", (report(),), (reply(issue("R1"), score=0.8),))
+    again = Turn("again, so 8", (report(),), (reply(issue("R2"), score=0.6),))
+    turns = [blocked, again, Turn("so 7", (report(),), (reply(score=0.7),))]
+    run, _ = play(turns, CHECKED_TASK, policy(select=select, patience=9, repeat_limit=9))
+    assert (outcome(run).stop_reason, outcome(run).draft) == ("pass", "so 7")
