@@ -16,6 +16,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "return x", "return x + 1", "", "  c
     ("a", "b", "expected"),
     [
         ("a\nb", "a\r\nb", True),
+        ("a\nb", "a\rb", True),
         ("a\nb", "a  \nb\n\n", True),
         ("a\n\nb", "a\n\n\n\nb", True),
         ("a\nb", "a\n b", False),
