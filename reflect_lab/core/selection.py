@@ -15,6 +15,7 @@ from reflect_lab.core import progress
 from reflect_lab.core.assessment import assess, share_of_checks
 from reflect_lab.core.policy import Select
 from reflect_lab.core.run import Candidate, Round, Run
+from reflect_lab.core.stop_rules import lacks_signal
 from reflect_lab.core.task import Task
 from reflect_lab.core.words import words
 
@@ -60,7 +61,7 @@ def next_candidate(run: Run) -> int | None:
     written = 1 + len(current.others)
     if width == 1 or written >= width or current.critique is not None or current.draft.mode == "fixed":
         return None
-    if current.shortage is not None or unchecked_candidate(run) is not None:
+    if current.shortage is not None or unchecked_candidate(run) is not None or lacks_signal(run):
         return None
     return None if run.policy.rules.select == "pass" and _newest_passed(run) else written
 

@@ -45,7 +45,7 @@ def no_signal(run: Run, current: Round) -> Decision | None:
 
     A critic that has nothing but the draft to go by makes right answers wrong about as often as wrong ones right.
     """
-    if has_signal(run) or run.policy.rules.signal == "optional":
+    if not lacks_signal(run):
         return None
     return stop(
         "no_signal",
@@ -216,9 +216,14 @@ def has_signal(run: Run) -> bool:
     return bool(run.task.checks or run.task.requirements or (critic and critic.rubric))
 
 
+def lacks_signal(run: Run) -> bool:
+    """Whether nothing can judge a draft although the policy demands it: no call more than the first draft is due."""
+    return run.policy.rules.signal == "required" and not has_signal(run)
+
+
 def has_critic(run: Run) -> bool:
     """Whether the policy calls for a critic in this run."""
-    return run.policy.rules.critic != "never" and (has_signal(run) or run.policy.rules.signal == "optional")
+    return run.policy.rules.critic != "never" and not lacks_signal(run)
 
 
 def over_budget(short: Shortage) -> Decision:

@@ -73,7 +73,8 @@ def apply_overrides(
         given[section] = {key: value for key, value in (values or {}).items() if value is not None}
     policy = load_policy(given, where, base=policy)
     if reflection == "off":
-        return replace(policy, limits=replace(policy.limits, revisions=0), rules=replace(policy.rules, critic="never"))
+        rules_off = replace(policy.rules, critic="never", width=1)
+        return replace(policy, limits=replace(policy.limits, revisions=0), rules=rules_off)
     if reflection not in (None, "on"):
         raise WrongUse(f"{where}: reflection is 'on' or 'off', not {shown(reflection)}")
     return policy

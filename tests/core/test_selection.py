@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reflect_lab.core.policy import Select
 from reflect_lab.core.run import Run
 from reflect_lab.core.selection import JUDGED, answer, candidates
+from reflect_lab.core.task import Task
 from tests.core.simulate import CHECKED_TASK, TASK, Turn, issue, play, policy, reply, report
 from tests.core.strategies import LAW
 
@@ -145,3 +146,11 @@ def test_width_one_is_the_plain_loop_whatever_select_says_of_a_round(turns: list
     plain, _ = play(turns, CHECKED_TASK, policy(critic="never"))
     other, _ = play(turns, CHECKED_TASK, policy(critic="never", select=select))
     assert [r.decision for r in other.rounds] == [r.decision for r in plain.rounds]
+
+
+def test_without_a_signal_a_wide_round_writes_one_draft_before_it_says_so() -> None:
+    bare = Task(text="Write a release note.")
+    run, _ = play([drafts(Turn("one"), Turn("two"))], bare, policy(width=2))
+    assert run.outcome and run.outcome.stop_reason == "no_signal" and run.usage.calls == 1
+    asked, _ = play([drafts(Turn("one"), Turn("two"))], bare, policy(width=2, signal="optional", critic="never"))
+    assert asked.usage.calls == 2

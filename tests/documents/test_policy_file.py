@@ -148,6 +148,8 @@ def test_reflection_off_writes_one_draft_and_asks_no_critic() -> None:
     policy = apply_overrides(Policy(), reflection="off")
     assert policy.is_off
     assert apply_overrides(policy, reflection="on") == policy
+    wide = apply_overrides(Policy(rules=Rules(width=3)), reflection="off")
+    assert wide.rules.width == 1, "one draft, not one round of three"
 
 
 def test_a_policy_is_read_by_name_or_from_a_file_with_its_name_in_errors(tmp_path: Path) -> None:
