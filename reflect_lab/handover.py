@@ -68,3 +68,15 @@ def not_continued(parent: Run, child: Run, why: str) -> Run:
     """The parent as the last word, with the reason why nobody took over."""
     text = f"{child.models['generator'].requested} did not take over: {why}"
     return replace(parent, notices=(*parent.notices, Notice(kind="not_handed_over", message=text)))
+
+
+def has_draft(run: Run) -> bool:
+    """Whether a run returns a draft."""
+    return run.outcome is not None and run.outcome.draft is not None
+
+
+def failed_to_continue(parent: Run, child: Run) -> Run:
+    """The parent as the last word where the child ended before its first draft: the parent's was paid for. What the
+    child took stands in its own record."""
+    assert child.outcome is not None
+    return not_continued(parent, child, f"its run {child.run_id} ended before a draft: {child.outcome.message}")

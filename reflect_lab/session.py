@@ -28,7 +28,15 @@ from reflect_lab.documents.front_matter import CellOptions
 from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.gather import Checks
-from reflect_lab.handover import continued, is_exhausted, not_continued, successor, why_not_continued
+from reflect_lab.handover import (
+    continued,
+    failed_to_continue,
+    has_draft,
+    is_exhausted,
+    not_continued,
+    successor,
+    why_not_continued,
+)
 from reflect_lab.loop import run_loop
 from reflect_lab.models.endpoints import Endpoints
 from reflect_lab.models.prices import check_cost_limit
@@ -161,7 +169,10 @@ class Session:
             empty, others = heir
             child = continued(ended, replace(empty, run_id=new_run_id(), started_at=_now()))
             why = await why_not_continued(child, others)
-            return await run_loop(child, others, watched) if why is None else not_continued(ended, child, why)
+            if why is not None:
+                return not_continued(ended, child, why)
+            taken_over = await run_loop(child, others, watched)
+            return taken_over if has_draft(taken_over) else failed_to_continue(ended, taken_over)
 
     async def prepare(
         self, task: Task, options: RunOptions, base: Path, *, script_base: Path | None = None

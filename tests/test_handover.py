@@ -171,3 +171,15 @@ async def test_both_runs_are_recorded_and_each_paid_call_is_counted_once(tmp_pat
     again = traces.run(run.run_id)
     assert again.ledger == run.ledger and again.carried == run.carried and again.usage == run.usage
     assert again.outcome == run.outcome and replace(again, notices=()) == replace(run, notices=())
+
+
+async def test_where_the_other_model_fails_before_its_first_draft_the_parent_s_is_returned(tmp_path: Path) -> None:
+    refused = [{"role": "generator", "text": "", "error": {"status": 401}}]
+    run = await reflect(tmp_path, child=refused)
+    assert stop(run) == ("escalated", "budget", "revisions")
+    assert run.outcome is not None and run.outcome.draft == "one", "it was paid for"
+    (notice,) = run.notices
+    assert notice.kind == "not_handed_over" and "HTTP 401" in notice.message
+    async with Session(traces=tmp_path / "traces", environ={}, cwd=tmp_path) as session:
+        found = session.open_traces().sql("SELECT stop_reason FROM runs ORDER BY run_id").rows
+    assert found == (("budget",), ("error",))
