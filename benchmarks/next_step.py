@@ -8,7 +8,7 @@ round, grounds the critique, diffs the drafts and sums the ledger. CPU time of o
 sides, so the ratio means something where the microseconds do not.
 
 Measured on two busy cores, with Python 3.11 and LangGraph 1.2: next_step takes 5 µs where it costs most (2,400 µs
-before drafts kept the form in which they are compared). LangGraph's step takes 0.8 to 1.1 times what a step of
+before drafts kept the form in which they are compared). LangGraph's step takes 0.6 to 1.1 times what a step of
 reflect-lab's loop takes, and 1.3 to 4.5 times that where it keeps every state, as a run of ours does.
 
 LangGraph is no dependency of this project. To compare, install it in an environment of its own and run the benchmark
