@@ -213,6 +213,7 @@ class Session:
             task,
             sandbox=options.sandbox or "auto",
             code_is_trusted=not client.is_live,
+            folder=base,
             scripted=script.next_check if script else None,
             scripted_names=script.check_names if script else None,
         )

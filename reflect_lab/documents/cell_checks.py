@@ -8,7 +8,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.task import CheckSpec, Fact
@@ -19,6 +19,12 @@ from reflect_lab.documents.text_options import read_text_options
 
 LANGUAGES = {"python": "python", "python3": "python", "py": "python", "sql": "sql", "yaml": "yaml", "yml": "yaml"}
 """Languages that a check block may have, and the kind of check each means."""
+
+GATED = ("python", "sql")
+"""Kinds of checks of code that has to parse first: `NAME/syntax` is the gate."""
+
+SQL_DATABASE = ("database", "tables", "sample", "timeout_s")
+"""Options of front matter's `sql` check that hold for the task's `sql check` blocks, too."""
 
 RESERVED_NAMES = ("critic", "whole", "task", "draft")
 """Names of sources that are no checks of the task."""
@@ -77,6 +83,7 @@ def assemble(front: FrontMatter, blocks: Sequence[Block], requirement_ids: Colle
         _add_facts(out, [text for text, _ in front.facts], (), front.facts[0][1] if front.facts else 1)
     for block in blocks:
         _READERS[block.word](out, block)
+    _give_sql_setup(out)
     for setup in out.unused_setups.values():
         raise out.fail(setup.line, f"no {setup.language} check or label comes after this setup block")
     return out
@@ -98,9 +105,13 @@ def _add_named(out: Assembly, named: NamedCheck) -> None:
     kind = "custom"
     if named.name == "text":
         kind, options = "text", read_text_options(options, f"{out.where}, line {named.line}: check text")
+    elif named.name == "sql":
+        kind = "sql"
     out.numbers[named.name] += 1
     number = out.numbers[named.name]
     name = named.name if number == 1 else f"{named.name}:{number}"
+    if kind == "sql":
+        _add_gate(out, name, kind, named.line)
     out.add(CheckSpec(name=name, kind=kind, requirements=requirements, options=options), named.line)
 
 
@@ -134,12 +145,32 @@ def _read_check(out: Assembly, block: Block) -> None:
     _refuse_bad_code(out, block, kind)
     out.numbers[kind] += 1
     name = given or f"{kind}:{out.numbers[kind]}"
-    if kind == "python" and out.numbers[kind] == 1:
-        # One gate for all python checks of a task: whether the draft parses is not a matter of the check.
-        out.add(CheckSpec(name=f"{name}/syntax", kind="python_syntax", gate=True), block.line)
-    options = {"code": block.content, "setup": _setup(out, kind)}
+    _add_gate(out, name, kind, block.line)
+    options = {"code": block.content, "setup": _setup(out, kind), **_sql_database(out, kind)}
     out.add(CheckSpec(name=name, kind=kind, requirements=ids, options=options), block.line)
     out.language = out.language or kind
+
+
+def _add_gate(out: Assembly, name: str, kind: str, line: int) -> None:
+    """One gate for all checks of a kind: whether the draft parses is not a matter of the check."""
+    gate = f"{kind}_syntax"
+    if kind in GATED and not any(spec.kind == gate for spec in out.checks):
+        out.add(CheckSpec(name=f"{name}/syntax", kind=gate, gate=True), line)
+    if kind in GATED:
+        out.language = out.language or kind
+
+
+def _sql_database(out: Assembly, kind: str) -> Mapping[str, object]:
+    """What front matter's first `sql` check says of the database."""
+    named = next((spec.options for spec in out.checks if spec.kind == kind == "sql"), {})
+    return {key: named[key] for key in SQL_DATABASE if key in named}
+
+
+def _give_sql_setup(out: Assembly) -> None:
+    """Front matter's `sql` checks come before any block, and run on what all set-up blocks make."""
+    for index, spec in enumerate(out.checks):
+        if spec.kind == "sql" and "code" not in spec.options and "sql" in out.setups:
+            out.checks[index] = replace(spec, options={**spec.options, "setup": _setup(out, "sql")})
 
 
 def _read_setup(out: Assembly, block: Block) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from reflect_lab.core.errors import WrongUse
@@ -43,11 +44,13 @@ class Check(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What checks may know beside their own options: the task, and whether the draft's code may run."""
+    """What checks may know beside their own options: the task, whether the draft's code may run, and the folder to
+    which the files that the task names are relative."""
 
     task: Task
     sandbox: SandboxChoice = "auto"
     code_is_trusted: bool = False
+    folder: Path = Path()
 
 
 Factory = Callable[[CheckSpec, Surroundings], Check]

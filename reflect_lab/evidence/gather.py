@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from reflect_lab.core.budget import spare_tool_calls
 from reflect_lab.core.errors import WrongUse
@@ -29,6 +30,7 @@ class Checks:
     """All checks of a task. Raises WrongUse at once for a check that can't be used.
 
     `code_is_trusted` is False where a live model writes the drafts: with `sandbox="auto"` their code does not run.
+    `folder` is where files that the task names are looked for.
     `scripted` gives the next line of a scripted check, `scripted_names` the names that it knows (None: unknown).
     """
 
@@ -41,8 +43,9 @@ class Checks:
         scripted: Script | None = None,
         scripted_names: Collection[str] | None = None,
         kinds: Mapping[str, Factory] = BUILT_IN,
+        folder: Path = Path(),
     ) -> None:
-        surroundings = Surroundings(task=task, sandbox=sandbox, code_is_trusted=code_is_trusted)
+        surroundings = Surroundings(task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder)
         self._checks: dict[str, Check] = {}
         for spec in task.checks:
             if spec.name in self._checks:

@@ -10,6 +10,7 @@ from reflect_lab.evidence.facts import FactsCheck
 from reflect_lab.evidence.python import PythonCheck, PythonSyntaxCheck
 from reflect_lab.evidence.reference import ReferenceCheck
 from reflect_lab.evidence.schema import SchemaCheck
+from reflect_lab.evidence.sql import SqlCheck, SqlSyntaxCheck
 from reflect_lab.evidence.text import TextCheck
 
 BUILT_IN: Mapping[str, Factory] = MappingProxyType(
@@ -19,6 +20,8 @@ BUILT_IN: Mapping[str, Factory] = MappingProxyType(
         "python": PythonCheck,
         "python_syntax": PythonSyntaxCheck,
         "reference": ReferenceCheck,
+        "sql": SqlCheck,
+        "sql_syntax": SqlSyntaxCheck,
         "text": TextCheck,
     }
 )

@@ -139,7 +139,7 @@ def test_an_id_taken_twice_is_wrong_use() -> None:
     assert problem("Write.\n- [ ] R2: a\n- [ ] b\n").startswith("cell, line 3: the requirement id R2 is taken (line 2)")
 
 
-def test_checks_are_numbered_by_language_or_named_and_the_python_ones_share_a_gate() -> None:
+def test_checks_are_numbered_by_language_or_named_and_those_of_a_language_share_a_gate() -> None:
     parsed = cell("""\
         Write.
         - [ ] a
@@ -161,10 +161,11 @@ def test_checks_are_numbered_by_language_or_named_and_the_python_ones_share_a_ga
         ("python:1/syntax", "python_syntax", True),
         ("python:1", "python", False),
         ("edge", "python", False),
+        ("sql:1/syntax", "sql_syntax", True),
         ("sql:1", "sql", False),
     ]
     assert parsed.task.checks[2].options == {"code": "assert f(0)\n", "setup": "LIMIT = 3\n"}
-    assert parsed.task.checks[3].options["setup"] == ""
+    assert parsed.task.checks[4].options["setup"] == ""
 
 
 def test_a_schema_is_a_gate_and_asks_for_json() -> None:
