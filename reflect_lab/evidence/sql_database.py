@@ -50,18 +50,19 @@ def copied(options: SqlOptions, check: str, folder: Path) -> Copy:
     Raises WrongUse where the database, the set-up or a query of the user can't be used.
     """
     with tempfile.TemporaryDirectory(prefix="reflect-lab-") as home:
-        file = Path(home) / "copy.duckdb"
+        copy = Path(home) / "copy.duckdb"
+        file, script = _database(options.database, check, folder)
         job = {
-            "database": options.database and _file(options.database, check, folder),
+            "database": file,
             "tables": options.tables,
-            "setup": options.setup,
+            "setup": f"{script}\n{options.setup}",
             "sample": options.sample,
             "references": {c: query for c, query in options.totals.items() if isinstance(query, str)},
             "code": options.code,
-            "copy": str(file),
+            "copy": str(copy),
         }
         answer = _made(job, check, folder, home)
-        data = file.read_bytes()
+        data = copy.read_bytes()
     if len(data) > _MOST_BYTES:
         size = f"{len(data) >> 20} MiB, over {_MOST_BYTES >> 20}"
         raise WrongUse(f"check {check}: the copy of the database takes {size}; a smaller `sample` (rows of each table)")
@@ -75,11 +76,19 @@ def copied(options: SqlOptions, check: str, folder: Path) -> Copy:
     )
 
 
-def _file(name: str, check: str, folder: Path) -> str:
+def _database(name: str | None, check: str, folder: Path) -> tuple[str | None, str]:
+    """The database's file, or the text of the script (`.sql`) that makes it."""
+    if name is None:
+        return None, ""
     file = folder / Path(name).expanduser()
     if not file.is_file():
         raise WrongUse(f"check {check}: there is no database {shown(str(file))}")
-    return os.path.abspath(file)
+    if file.suffix != ".sql":
+        return os.path.abspath(file), ""
+    try:
+        return None, file.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise WrongUse(f"check {check}: the script {shown(str(file))} can't be read: {error}") from None
 
 
 def _made(job: Mapping[str, object], check: str, folder: Path, home: str) -> sql_copy.Job:
