@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable
@@ -33,6 +34,9 @@ _SETTINGS = (
     "SET lock_configuration = true",
 )
 
+_FIRST_WORD = re.compile(r"(?>\s|--[^\n]*|/\*.*?\*/|\()*+(\w+)", re.DOTALL)
+_BEGINNINGS = ("select", "with", "from", "values", "table")
+
 Send = Callable[..., None]
 Job = dict[str, Any]
 
@@ -51,7 +55,12 @@ def one_select(connection: Any, draft: str) -> str:
     kind = statements[0].type
     if kind != duckdb.StatementType.SELECT:
         raise Refused(f"it is no SELECT, but {str(kind).rpartition('.')[2]}")
-    return str(statements[0].query).strip().removesuffix(";")
+    text = str(statements[0].query).strip().removesuffix(";")
+    # PRAGMA, SHOW and DESCRIBE are rewritten to a SELECT before we see their type.
+    first = _FIRST_WORD.match(text)
+    if first is None or first[1].casefold() not in _BEGINNINGS:
+        raise Refused("it does not begin with SELECT, WITH, FROM, VALUES or TABLE")
+    return text
 
 
 def syntax(job: Job, send: Send) -> None:

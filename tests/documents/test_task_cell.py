@@ -168,6 +168,49 @@ def test_checks_are_numbered_by_language_or_named_and_those_of_a_language_share_
     assert parsed.task.checks[4].options["setup"] == ""
 
 
+SQL = """\
+---
+checks:
+  - sql:
+      database: shop.duckdb
+      sample: 500
+      totals: {revenue: "SELECT 3"}
+      requirements: [R1]
+---
+The revenue.
+- [ ] it is right
+- [ ] one row
+
+```sql setup
+CREATE TABLE a AS SELECT 1 AS b;
+```
+```sql check R2
+SELECT count(*) = 1 FROM draft
+```
+"""
+
+
+def test_sql_in_front_matter_is_a_check_with_a_gate_and_its_database_is_that_of_the_blocks() -> None:
+    task = parse_cell(SQL).task
+    assert [(c.name, c.kind, c.gate, c.requirements) for c in task.checks] == [
+        ("sql/syntax", "sql_syntax", True, ()),
+        ("sql", "sql", False, ("R1",)),
+        ("sql:2", "sql", False, ("R2",)),
+    ]
+    setup = "CREATE TABLE a AS SELECT 1 AS b;\n"
+    database = {"database": "shop.duckdb", "sample": 500, "setup": setup}
+    assert task.checks[1].options == {**database, "totals": {"revenue": "SELECT 3"}}
+    assert task.checks[2].options == {**database, "code": "SELECT count(*) = 1 FROM draft\n"}
+    assert task.language == "sql"
+
+
+def test_a_setup_after_the_block_is_for_front_matter_s_check_only() -> None:
+    parts = SQL.split("```sql check")
+    later = parts[0].replace("```sql setup\nCREATE TABLE a AS SELECT 1 AS b;\n```\n", "")
+    task = parse_cell(f"{later}```sql check{parts[1]}```sql setup\nSELECT 2;\n```\n").task
+    assert [c.options["setup"] for c in task.checks if c.kind == "sql"] == ["SELECT 2;\n", ""]
+
+
 def test_a_schema_is_a_gate_and_asks_for_json() -> None:
     parsed = parse_cell('Write.\n```json schema\n{"type": "object"}\n```\n')
     assert parsed.task.checks == (

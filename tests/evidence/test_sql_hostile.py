@@ -80,6 +80,7 @@ async def test_a_variable_of_the_host_program_is_no_table(check: SqlCheck) -> No
         "SET enable_external_access = true",
         "RESET lock_configuration",
         "PRAGMA database_list",
+        "SHOW TABLES",
         "INSERT INTO facts VALUES (1)",
         "UPDATE facts SET id = 1",
         "/* SELECT */ -- SELECT\nDELETE FROM facts",
