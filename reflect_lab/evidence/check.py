@@ -44,13 +44,13 @@ class Check(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What checks may know beside their own options: the task, whether the draft's code may run, and the folder to
-    which the files that the task names are relative."""
+    """What checks may know beside their own options: the task, whether the draft's code may run, and the folder
+    that relative paths start from."""
 
     task: Task
     sandbox: SandboxChoice = "auto"
     code_is_trusted: bool = False
-    folder: Path = Path()
+    folder: Path | None = None
 
 
 Factory = Callable[[CheckSpec, Surroundings], Check]

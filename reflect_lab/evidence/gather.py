@@ -30,7 +30,7 @@ class Checks:
     """All checks of a task. Raises WrongUse at once for a check that can't be used.
 
     `code_is_trusted` is False where a live model writes the drafts: with `sandbox="auto"` their code does not run.
-    `folder` is where files that the task names are looked for.
+    `folder` is where relative paths start from.
     `scripted` gives the next line of a scripted check, `scripted_names` the names that it knows (None: unknown).
     """
 
@@ -43,7 +43,7 @@ class Checks:
         scripted: Script | None = None,
         scripted_names: Collection[str] | None = None,
         kinds: Mapping[str, Factory] = BUILT_IN,
-        folder: Path = Path(),
+        folder: Path | None = None,
     ) -> None:
         surroundings = Surroundings(task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder)
         self._checks: dict[str, Check] = {}

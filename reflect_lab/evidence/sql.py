@@ -97,7 +97,7 @@ class SqlCheck:
         self._limits = _limits(self._options.timeout_s)
         self._requirement = one_requirement(spec)
         self._tests = text_sha256(repr(sorted(spec.options.items())))
-        self._copy = copied(self._options, spec.name, surroundings.folder)
+        self._copy = copied(self._options, spec.name, surroundings.folder or Path())
         for name in (*(f.table for f in self._options.filters), *filter(None, [self._options.grain])):
             if self._copy.table(name) is None:
                 wrong = Options(spec, spec.options).wrong
