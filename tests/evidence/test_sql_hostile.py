@@ -147,3 +147,12 @@ async def test_a_result_that_calls_itself_a_verdict_decides_nothing() -> None:
         "total:amount": "failed",
         "case:1": "failed",
     }
+
+
+@pytest.mark.parametrize(
+    "draft", ["SELECT '\ud800'", "SELECT 1\0; DROP TABLE facts", "(" * 5_000, "\ufeffSELECT 1", "/*" * 1_000]
+)
+async def test_odd_text_has_a_verdict_and_no_crash(check: SqlCheck, gate: SqlSyntaxCheck, draft: str) -> None:
+    for report in (await gate.run(Draft(index=0, text=draft)), await check.run(Draft(index=0, text=draft))):
+        assert report.status in ("passed", "failed"), report.text
+        assert report.provenance["exit"] == "0"
