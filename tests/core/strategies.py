@@ -18,7 +18,7 @@ from reflect_lab.core.policy import Policy
 from reflect_lab.core.task import CheckSpec, Fact, Task
 from tests.core.simulate import CHECK, REQUIREMENTS, Turn, policy, reply, report
 
-LAW_RUNS = int(os.environ.get("REFLECT_LAB_LAW_RUNS", "150"))
+LAW_RUNS = int(os.environ.get("REFLECT_LAB_LAW_RUNS", "200"))
 LAW = settings(
     max_examples=LAW_RUNS,
     deadline=None,
