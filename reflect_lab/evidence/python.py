@@ -1,26 +1,32 @@
-"""The `python_syntax` gate and the `python` check: asserts that run beside the draft's code in a caged process."""
+"""The `python_syntax` gate and the `python` check: asserts whose calls a caged process performs."""
 
 from __future__ import annotations
 
 import ast
 import platform
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, text_sha256
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.sandbox import cage, runner
+from reflect_lab.evidence.plain import Malformed
+from reflect_lab.evidence.sandbox import cage, runner, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits, process_limits, switched_off
+from reflect_lab.evidence.splitting import Case, plan
+from reflect_lab.evidence.verdicts import Verdict, verdict
 from reflect_lab.evidence.wording import counted, report, shown
 
 _NEEDS_CONSENT = (
     "this code was written by a live model and only process limits are there, which do not isolate it; "
     "`--sandbox process` lets it run"
 )
+
+
+_EACH_BYTES, _TOGETHER_BYTES = 1 << 16, 700_000
+"""Of the values that the draft's process sends: well below what the cage reads of its answers."""
 
 
 class PythonSyntaxCheck:
@@ -35,7 +41,7 @@ class PythonSyntaxCheck:
 
     async def run(self, draft: Draft) -> Report:
         limits = Limits()
-        caged = await cage.run(Path(runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
+        caged = await cage.run(Path(text_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
         answers = [a for a in caged.answers if "problem" in a]
         sandbox, provenance = process_limits(limits, None), _provenance(caged, draft.text)
         if caged.is_environments_fault or caged.malformed:
@@ -57,8 +63,15 @@ class PythonSyntaxCheck:
 class PythonCheck:
     """Options: `code` (assert statements), `setup` (runs before the draft), `timeout_s` (wall time, default 10).
 
-    Every top-level `assert` (and every loop, `with` or `try` that holds one) is a case, together with the statements
-    before it; a block without any is one case, which must not raise. All cases run in one process.
+    Every top-level `assert` or `with raises(…)` (and every loop, `with` or `try` that holds one) is a case, together
+    with the statements before it; a block without any is one case, which must not raise. All cases run in one process.
+
+    A case is split where that is possible (see `splitting`): the draft's process performs the calls and answers with
+    plain values, which are compared here; what is expected never enters it. The evidence is `split` where all its cases
+    are, else `in_process`, and then its text says how many are not.
+
+    An execution that used half of its time or more is marked `unstable`: a slower machine could end it otherwise. One
+    that ran out of time because the machine was busy is no verdict but an `error` (`is_starved`).
     """
 
     rank: Rank = "executed"
@@ -67,12 +80,10 @@ class PythonCheck:
         options = Options(spec, ("code", "setup", "timeout_s"))
         self._code, self._setup = options.text("code"), options.text("setup", "")
         self._limits = Limits(wall_s=options.seconds("timeout_s", Limits.wall_s))
-        body = _parsed(self._code, options, "the check's code")
-        _parsed(self._setup, options, "its set-up")
-        if not body:
+        _refuse_invalid(self._setup, options, "its set-up")
+        if not _refuse_invalid(self._code, options, "the check's code"):
             raise options.wrong("the check's code is empty")
-        self._cases = split_cases(body)
-        self._titles = [_title(self._code, body[start:end]) for start, end in self._cases]
+        self._plan = plan(self._code)
         self._requirement = one_requirement(spec)
         self._surroundings = surroundings
 
@@ -80,22 +91,50 @@ class PythonCheck:
         refused = self._refused()
         if refused is not None:
             return Report(status="not_run", text=refused, sandbox=switched_off(), executions=0)
-        job = {"mode": "python", "draft": draft.text, "setup": self._setup, "code": self._code, "cases": self._cases}
-        caged = await cage.run(Path(runner.__file__), job, self._limits)
-        sandbox = process_limits(self._limits, "in_process")
-        provenance = _provenance(caged, draft.text, self._setup + self._code)
+        caged = await cage.run(Path(runner.__file__), self._job(draft), self._limits)
+        are_split = all(case.is_split for case in self._plan.cases)
+        sandbox = process_limits(self._limits, "split" if are_split else "in_process")
+        stability = "unstable" if is_near_its_limit(caged, self._limits) else "stable"
+        provenance = {**_provenance(caged, draft.text, self._setup + self._code), "stability": stability}
         fault = self._fault(caged)
+        try:
+            findings = self._findings(caged) if fault is None else ()
+        except Malformed as malformed:
+            fault = f"the answers of the check's process can't be read: {malformed}"
         if fault is not None:
             return Report(status="error", text=fault, sandbox=sandbox, provenance=provenance)
-        findings = self._findings(caged)
-        passed = sum(f.status == "passed" for f in findings)
         return Report(
             status=status_of(findings),
-            text=report(f"{passed} of {counted(len(findings), 'case')} passed", findings),
+            text=report(self._summary(findings, stability), findings),
             findings=findings,
             sandbox=sandbox,
             provenance=provenance,
         )
+
+    def _job(self, draft: Draft) -> dict[str, object]:
+        """What the draft's process is sent. A value that is larger than all that the check's code could spell can't be
+        what the code expects, so it is not sent."""
+        sent = self._plan
+        return {
+            "mode": "python",
+            "draft": draft.text,
+            "setup": self._setup,
+            "code": sent.code,
+            "cases": sent.ranges,
+            "asked": sent.asked,
+            "raising": sent.raising,
+            "room": (min(_EACH_BYTES + 20 * len(self._code), _TOGETHER_BYTES), _TOGETHER_BYTES),
+        }
+
+    def _summary(self, findings: tuple[Finding, ...], stability: str) -> str:
+        passed = sum(f.status == "passed" for f in findings)
+        text = f"{passed} of {counted(len(findings), 'case')} passed"
+        beside = sum(not case.is_split for case in self._plan.cases)
+        if beside:
+            text += (
+                f"; {beside} could not be split and {'was' if beside == 1 else 'were'} judged in the draft's process"
+            )
+        return f"{text}; unstable, near its time limit" if stability == "unstable" else text
 
     def _refused(self) -> str | None:
         """Why no code runs; None only where that was said, or where the code is no live model's."""
@@ -109,13 +148,16 @@ class PythonCheck:
         """Why this execution says nothing about the draft, if so."""
         if caged.is_environments_fault or caged.malformed:
             return _fault(caged)
+        if is_starved(caged, self._limits):
+            return "the machine was too busy: the draft waited for a processor until its time was over"
         for answer in caged.answers:
             if "setup" in answer:
                 return f"the check's own set-up failed: {shown(str(answer['setup']))}"
         numbers = [answer["case"] for answer in caged.answers if "case" in answer]
         is_done = bool(caged.answers) and caged.answers[-1] == {"done": True}
         stopped_early = any(a.get("draft") is not None for a in caged.answers)
-        if numbers != list(range(len(numbers))) or (is_done and not stopped_early and len(numbers) != len(self._cases)):
+        is_short = is_done and not stopped_early and len(numbers) != len(self._plan.cases)
+        if numbers != list(range(len(numbers))) or len(numbers) > len(self._plan.cases) or is_short:
             return "the answers of the check's process contradict each other"
         return None
 
@@ -127,52 +169,41 @@ class PythonCheck:
             why, line = f"not reached, the draft raised {shown(str(loading['draft']))}", loading["line"]
         elif answers or any("draft" in a for a in caged.answers):
             why = f"not finished, {why}"
+        missing = Verdict(status="failed", said=why, line=line)
         return tuple(
-            self._finding(number, title, answers.get(number, {"said": why, "line": line}))
-            for number, title in enumerate(self._titles)
+            self._finding(number, case, verdict(case, answers[number]) if number in answers else missing)
+            for number, case in enumerate(self._plan.cases)
         )
 
-    def _finding(self, number: int, title: str, answer: Mapping[str, object]) -> Finding:
-        said = answer["said"]
+    def _finding(self, number: int, case: Case, one: Verdict) -> Finding:
         return Finding(
             id=f"case:{number + 1}",
-            status="passed" if said is None else "failed",
-            message=title if said is None else f"{title}: {shown(str(said), 400)}",
+            status=one.status,
+            message=case.title if one.status == "passed" else f"{case.title}: {shown(one.said, 400)}",
             requirement=self._requirement,
-            location=_at(answer["line"]),
+            location=_at(one.line),
         )
 
 
-def split_cases(body: list[ast.stmt]) -> list[tuple[int, int]]:
-    """The ranges of statements that make the cases of a check; what comes after the last assert belongs to it."""
-    ends = [number for number, statement in enumerate(body, 1) if _asserts(statement)]
-    if not ends:
-        return [(0, len(body))]
-    ends[-1] = len(body)
-    return list(zip([0, *ends[:-1]], ends, strict=True))
+def is_near_its_limit(caged: Caged, limits: Limits) -> bool:
+    """Whether half of the wall time or of the CPU time was used, or all of it: another run may end otherwise."""
+    return caged.end == "timeout" or caged.seconds >= limits.wall_s / 2 or caged.cpu_s >= limits.cpu_s / 2
 
 
-def _asserts(statement: ast.stmt) -> bool:
-    """Whether performing the statement performs an assert: functions and classes only define."""
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return False
-    children = (child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt | ast.ExceptHandler))
-    return isinstance(statement, ast.Assert) or any(_asserts(child) for child in children)  # type: ignore[arg-type]
+def is_starved(caged: Caged, limits: Limits) -> bool:
+    """Whether the time ran out on a busy machine: the process waited for a processor for three quarters of its time or
+    more, and had less than a quarter of it as CPU time. Then it is not known what it would have done."""
+    is_kept_waiting = caged.waited_s >= 0.75 * limits.wall_s and caged.cpu_s < 0.25 * limits.wall_s
+    return caged.end == "timeout" and is_kept_waiting
 
 
-def _title(code: str, statements: list[ast.stmt]) -> str:
-    """A case in its own words: its assert, else its first statement."""
-    statement = next((s for s in statements if _asserts(s)), statements[0])
-    return shown(ast.get_source_segment(code, statement) or ast.unparse(statement), 200)
-
-
-def _parsed(code: str, options: Options, what: str) -> list[ast.stmt]:
-    """The user's own code, parsed here: it is as trusted as the cell that holds it."""
+def _refuse_invalid(code: str, options: Options, what: str) -> bool:
+    """Whether there is a statement. The user's own code is parsed here: it is as trusted as the cell that holds it."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(code, "<check>", "exec", dont_inherit=True)
-            return ast.parse(code).body
+            return bool(ast.parse(code).body)
     except SyntaxError as error:
         raise options.wrong(f"{what} is not valid Python, line {error.lineno}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:

@@ -10,7 +10,7 @@ from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.sandbox import cage, runner
+from reflect_lab.evidence.sandbox import cage, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.wording import counted, report, shown
@@ -52,7 +52,9 @@ class TextCheck:
         patterns = [*self._must, *self._must_not]
         if not patterns:
             return []
-        caged = await cage.run(Path(runner.__file__), {"mode": "search", "patterns": patterns, "text": text}, _SEARCH)
+        caged = await cage.run(
+            Path(text_runner.__file__), {"mode": "search", "patterns": patterns, "text": text}, _SEARCH
+        )
         spans = {a.get("pattern"): a.get("span") for a in caged.answers if "pattern" in a}
         names = [f"must:{n}" for n in range(1, len(self._must) + 1)]
         names += [f"must_not:{n}" for n in range(1, len(self._must_not) + 1)]

@@ -15,7 +15,9 @@ class Caged:
     """What became of a caged program.
 
     `code` is its exit code, negative for a signal, None where it never ended by itself. `answers` are its JSON lines;
-    `malformed` says why they can't be trusted to be whole. `output` is what it printed, capped. Times are in seconds.
+    `malformed` says why they can't be trusted to be whole. `output` is what it printed, capped. Times are in seconds:
+    `cpu_s` of the whole tree, `waited_s` the longest that one of its threads was ready to run and got no processor (0
+    where the system does not tell).
     """
 
     end: End
@@ -27,6 +29,7 @@ class Caged:
     problem: str | None = None
     seconds: float = 0.0
     cpu_s: float = 0.0
+    waited_s: float = 0.0
     peak_rss_bytes: int = 0
     left_behind: int = 0
 
@@ -37,13 +40,15 @@ class Caged:
 
 
 def with_report(caged: Caged, report: list[str]) -> Caged:
-    """`caged` with what the warden reported: how it ended, code, CPU seconds, peak memory in KiB, processes left."""
+    """`caged` with what the warden reported: how it ended, code, CPU seconds, peak memory in KiB, processes
+    left, seconds of waiting for a processor."""
     if report[:1] == ["not_started"]:
         return replace(caged, end="not_started", problem=" ".join(report[1:]))
-    if len(report) != 5:
+    if len(report) != 6:
         return replace(caged, problem="the process that watches over the check was lost")
     how, code = report[0], int(report[1])
     ended = replace(caged, cpu_s=float(report[2]), peak_rss_bytes=int(report[3]) * 1024, left_behind=int(report[4]))
+    ended = replace(ended, waited_s=float(report[5]))
     if caged.end != "lost":
         return ended
     if how == "processes":

@@ -1,8 +1,9 @@
-"""What runs inside the cage: python checks, compiling, searching, JSON schemas.
+"""What runs inside the cage beside a draft: python checks and compiling.
 
 A script of its own (`python -s -P runner.py DESCRIPTOR`): it imports nothing of this package. It reads one job from
 standard input and answers with JSON lines on the descriptor, each with the job's nonce; the last is `{"done": true}`.
-Draft and asserts share this process, so a hostile draft could forge a verdict: it is recorded as `in_process`.
+Of a split case it knows the calls only, and answers with plain values. The asserts of other cases share this process
+with the draft, which could forge them: such a verdict is recorded as `in_process`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 _DRAFT, _CHECK, _SETUP = "<draft>", "<check>", "<setup>"
 _SHOWN = 200
+_DEPTH = 40
 
 Send = Callable[..., None]
 Job = dict[str, Any]
@@ -110,21 +112,163 @@ def _evaluate(node: ast.expr, names: dict[str, object]) -> object:
     return eval(compile(ast.Expression(node), _CHECK, "eval"), names)
 
 
-def run_case(statements: list[ast.stmt], names: dict[str, object]) -> None:
-    for statement in statements:
-        if isinstance(statement, ast.Assert):
-            check_assert(statement, names)
-        else:
-            exec(compile(ast.Module([statement], []), _CHECK, "exec"), names)
+def perform(statement: ast.stmt, names: dict[str, object]) -> None:
+    if isinstance(statement, ast.Assert):
+        check_assert(statement, names)
+    else:
+        exec(compile(ast.Module([statement], []), _CHECK, "exec"), names)
+
+
+class NotPlain(Exception):
+    """A value that only the draft's own process can understand."""
+
+
+class TooLarge(Exception):
+    """A value that is larger than what may be sent."""
+
+
+class Room:
+    """How many bytes may still be sent: of one value (`each`) and of all together."""
+
+    def __init__(self, each: int, together: int) -> None:
+        self.each, self.together, self.left = each, together, each
+
+    def take(self, size: int) -> None:
+        self.left -= size
+        if self.left < 0:
+            raise TooLarge
+
+
+def answered(value: object, room: Room) -> dict[str, object]:
+    """One value as it is sent; `full` where nothing more may be sent."""
+    room.left = given = min(room.each, room.together)
+    try:
+        return {"value": plain(value, room)}
+    except TooLarge:
+        return {"full": True} if given < room.each else {"value": opaque(value)}
+    finally:
+        room.together -= given - max(room.left, 0)
+
+
+def opaque(value: object) -> object:
+    """What can be said of any value: how it looks, and whether it is true."""
+    try:
+        is_true = bool(value)
+    except Exception:
+        is_true = False
+    return {"o": [shown(value), is_true]}
+
+
+def plain(value: Any, room: Room, depth: int = 0) -> object:
+    """A value as JSON: None, booleans and well-formed text as they are, all else as `{kind: parts}`.
+
+    A subclass is sent as the built-in value that it holds, read by the built-in's own methods: what the draft says of
+    its equality never counts. What is no plain value, or lies too deep, is opaque.
+    """
+    room.take(16)
+    try:
+        if depth > _DEPTH:
+            raise NotPlain
+        return _plain(value, type(value), room, depth)
+    except TooLarge:
+        raise
+    except Exception:  # whatever a draft's own methods raise
+        room.take(_SHOWN)
+        return opaque(value)
+
+
+def _plain(value: Any, kind: type[Any], room: Room, depth: int) -> object:
+    if value is None or kind is bool:
+        return value
+    if kind.__module__ == "numpy" and getattr(value, "shape", None) == ():
+        # A numpy boolean equals True but is not True, as 1 does.
+        item = value.item()
+        return plain(int(item) if type(item) is bool else item, room, depth + 1)
+    if issubclass(kind, int):
+        room.take(int.bit_length(value) // 4)
+        return {"i": int.__format__(value, "x")}
+    if issubclass(kind, float):
+        return {"f": float.hex(value)}
+    if issubclass(kind, complex):
+        exact = complex.__add__(value, complex(-0.0, -0.0))
+        return {"c": [exact.real.hex(), exact.imag.hex()]}
+    if issubclass(kind, str):
+        return _plain_text(str.__str__(value), room)
+    if issubclass(kind, bytes | bytearray):
+        data = memoryview(value)
+        room.take(2 * data.nbytes)
+        return {"b" if issubclass(kind, bytes) else "y": data.hex()}
+    if kind is range:
+        return {"r": [plain(part, room) for part in (value.start, value.stop, value.step)]}
+    return _plain_parts(value, kind, room, depth + 1)
+
+
+def _plain_text(value: str, room: Room) -> object:
+    room.take(len(value) if value.isascii() and value.isprintable() else 12 * len(value))
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # JSON would join two lone surrogates into one character
+        return {"s": value.encode("utf-8", "surrogatepass").hex()}
+    return value
+
+
+def _plain_parts(value: Any, kind: type[Any], room: Room, depth: int) -> object:
+    if issubclass(kind, dict):
+        return {"d": [[plain(key, room, depth), plain(held, room, depth)] for key, held in dict.items(value)]}
+    if kind in (type({}.keys()), type({}.items())):
+        return {"S": [plain(item, room, depth) for item in value]}
+    for built_in, tag in ((list, "l"), (tuple, "t"), (set, "S"), (frozenset, "F")):
+        if issubclass(kind, built_in):
+            return {tag: [plain(item, room, depth) for item in built_in.__iter__(value)]}
+    for module, name in (("fractions", "Fraction"), ("decimal", "Decimal")):
+        if module in sys.modules and kind is sys.modules[module].__dict__.get(name):
+            text = str(value)
+            room.take(len(text))
+            return {name: text}
+    raise NotPlain
+
+
+def raised(error: BaseException) -> dict[str, object]:
+    """An exception as it is sent: how it reads, which built-in classes it is of, its text, and the draft's line."""
+    classes = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+    try:
+        text = str(error)[:_SHOWN]
+    except BaseException:
+        text = ""
+    return {"raised": described(error), "classes": classes, "text": text, "line": draft_line(error)}
+
+
+def ask(statement: ast.stmt, names: dict[str, object], room: Room) -> list[dict[str, object]]:
+    """Performs the calls of one assert, then sends what came of them: values are looked at when all calls are over."""
+    assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Tuple)
+    results: list[tuple[bool, Any]] = []
+    for node in statement.value.elts:
+        try:
+            results.append((True, _evaluate(node, names)))
+        except BaseException as error:
+            results.append((False, raised(error)))
+    return [answered(result, room) if is_value else result for is_value, result in results]
+
+
+def attempt(statement: ast.stmt, names: dict[str, object]) -> list[dict[str, object]]:
+    """Performs what is to raise; says what it raised, if anything."""
+    try:
+        perform(statement, names)
+    except BaseException as error:
+        return [raised(error)]
+    return [{"value": None}]
 
 
 def python(job: Job, send: Send) -> None:
-    """Set-up, draft, then case after case, each answered at once."""
+    """Set-up, draft, then case after case, each answered at once. `asked` and `raising` number the statements whose
+    values, or exceptions, are answers."""
     module = types.ModuleType("draft")
     sys.modules["draft"] = module
     names: dict[str, object] = module.__dict__
     body = ast.parse(str(job["code"]), _CHECK).body
     ranges: list[list[int]] = job["cases"]
+    asked, raising = frozenset(job.get("asked", ())), frozenset(job.get("raising", ()))
+    room = Room(*job.get("room", (0, 0)))
     try:
         exec(compile(str(job["setup"]), _SETUP, "exec"), names)
     except BaseException as error:
@@ -137,73 +281,22 @@ def python(job: Job, send: Send) -> None:
         return
     send(draft=None, line=None)
     for number, (start, end) in enumerate(ranges):
+        values: list[object] = []
+        answer: dict[str, object] = {"said": None, "line": None}
         try:
-            run_case(body[start:end], names)
+            for index in range(start, end):
+                if index in asked:
+                    values.append(ask(body[index], names, room))
+                elif index in raising:
+                    values.append(attempt(body[index], names))
+                else:
+                    perform(body[index], names)
         except Failure as failure:
-            send(case=number, said=str(failure), line=None)
+            answer = {"said": str(failure), "line": None}
         except BaseException as error:
-            said = f"raised {described(error)}" if not isinstance(error, AssertionError) else f"{described(error)}"
-            send(case=number, said=said, line=draft_line(error))
-        else:
-            send(case=number, said=None, line=None)
-
-
-def syntax(job: Job, send: Send) -> None:
-    """Compiles the draft; nothing of it is executed."""
-    try:
-        compile(str(job["draft"]), _DRAFT, "exec", dont_inherit=True)
-    except SyntaxError as error:
-        send(problem=str(error.msg), line=error.lineno)
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-        send(problem=described(error), line=None)
-    else:
-        send(problem=None, line=None)
-
-
-def search(job: Job, send: Send) -> None:
-    """Searches a text for patterns; answers one by one, so that a slow one is known."""
-    import re
-
-    patterns: list[str] = job["patterns"]
-    for number, pattern in enumerate(patterns):
-        match = re.search(pattern, str(job["text"]))
-        send(pattern=number, span=list(match.span()) if match else None)
-
-
-def schema(job: Job, send: Send) -> None:
-    """Checks a JSON schema itself, or a text against it. Nothing is ever fetched: the registry is empty."""
-    # Optional format helpers of jsonschema; one of them builds a grammar at import, which takes seconds.
-    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import Draft202012Validator, validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    rules = job["schema"]
-    kind = validator_for(rules, default=Draft202012Validator)
-    try:
-        kind.check_schema(rules)
-    except SchemaError as error:
-        path = "".join(f"/{part}" for part in error.path)
-        send(schema=f"{error.message[:_SHOWN]} (at {path or '/'})")
-        return
-    if "text" not in job:
-        return
-    try:
-        instance = json.loads(str(job["text"]), parse_constant=_refuse_constant)
-        registry: Registry[Any] = Registry()
-        for found in kind(rules, registry=registry).iter_errors(instance):
-            send(path=list(found.absolute_path), rule=str(found.validator), said=found.message[:_SHOWN])
-    except json.JSONDecodeError as error:
-        send(unreadable=error.msg, line=error.lineno)
-    except (ValueError, RecursionError) as error:
-        send(unreadable=described(error), line=None)
-    except Unresolvable as error:
-        send(unresolved=str(error.ref)[:_SHOWN])
-
-
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+            verb = "" if isinstance(error, AssertionError) else "raised "
+            answer = {"said": f"{verb}{described(error)}", "line": draft_line(error)}
+        send(case=number, **answer, values=values)
 
 
 def main() -> None:
@@ -221,7 +314,7 @@ def main() -> None:
         while line:
             line = line[write(descriptor, line) :]
 
-    {"python": python, "syntax": syntax, "search": search, "schema": schema}[str(job["mode"])](job, send)
+    {"python": python}[str(job["mode"])](job, send)
     for stream in printed:
         stream.flush()
     send(done=True)

@@ -45,6 +45,19 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def waited_s(root: int) -> float:
+    """How long at most a thread below `root` was ready to run without a processor; 0 where the system tells nothing."""
+    longest = 0
+    for pid in descendants(root):
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as times:
+                    longest = max(longest, int(times.read().split()[1]))
+        except (OSError, ValueError, IndexError):
+            continue  # it ended while we looked, or this kernel keeps no such times
+    return longest / 1e9
+
+
 def send(pid: int, number: int) -> None:
     """A signal to a process that may be gone, or may have become another user's."""
     try:
@@ -188,11 +201,17 @@ def main(arguments: list[str]) -> None:
     for name in ("job", "result"):
         os.close(descriptors[name])
     how, (status, cpu_s, rss_kib) = _watch(child, wake, limits["processes"])
+    waited = waited_s(os.getpid())
     left = kill_below(os.getpid())
+    if how != "ended":
+        import resource
+
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_s, rss_kib = spent.ru_utime + spent.ru_stime, spent.ru_maxrss
     if sys.platform != "linux":
         _kill_group(child)
     code = os.waitstatus_to_exitcode(status)
-    os.write(descriptors["status"], f"{nonce} {how} {code} {cpu_s:.3f} {rss_kib} {left}\n".encode())
+    os.write(descriptors["status"], f"{nonce} {how} {code} {cpu_s:.3f} {rss_kib} {left} {waited:.3f}\n".encode())
 
 
 if __name__ == "__main__":

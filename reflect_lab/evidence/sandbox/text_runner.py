@@ -1,0 +1,94 @@
+"""What runs inside the cage on text alone: compiling, searching for patterns, applying JSON schemas.
+
+A script of its own with the protocol of `runner.py`: it imports nothing of this package, and nothing of a draft runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+_SHOWN = 200
+
+Send = Callable[..., None]
+Job = dict[str, Any]
+
+
+def syntax(job: Job, send: Send) -> None:
+    """Compiles the draft; nothing of it is executed."""
+    try:
+        compile(str(job["draft"]), "<draft>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        send(problem=str(error.msg), line=error.lineno)
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        send(problem=f"{type(error).__name__}: {error}"[:_SHOWN], line=None)
+    else:
+        send(problem=None, line=None)
+
+
+def search(job: Job, send: Send) -> None:
+    """Searches a text for patterns; answers one by one, so that a slow one is known."""
+    import re
+
+    patterns: list[str] = job["patterns"]
+    for number, pattern in enumerate(patterns):
+        match = re.search(pattern, str(job["text"]))
+        send(pattern=number, span=list(match.span()) if match else None)
+
+
+def schema(job: Job, send: Send) -> None:
+    """Checks a JSON schema itself, or a text against it. Nothing is ever fetched: the registry is empty."""
+    # Optional format helpers of jsonschema; one of them builds a grammar at import, which takes seconds.
+    sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    rules = job["schema"]
+    kind = validator_for(rules, default=Draft202012Validator)
+    try:
+        kind.check_schema(rules)
+    except SchemaError as error:
+        path = "".join(f"/{part}" for part in error.path)
+        send(schema=f"{error.message[:_SHOWN]} (at {path or '/'})")
+        return
+    if "text" not in job:
+        return
+    try:
+        instance = json.loads(str(job["text"]), parse_constant=_refuse_constant)
+        registry: Registry[Any] = Registry()
+        for found in kind(rules, registry=registry).iter_errors(instance):
+            send(path=list(found.absolute_path), rule=str(found.validator), said=found.message[:_SHOWN])
+    except json.JSONDecodeError as error:
+        send(unreadable=error.msg, line=error.lineno)
+    except (ValueError, RecursionError) as error:
+        send(unreadable=f"{type(error).__name__}: {error}"[:_SHOWN], line=None)
+    except Unresolvable as error:
+        send(unresolved=str(error.ref)[:_SHOWN])
+
+
+def _refuse_constant(name: str) -> object:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def main() -> None:
+    """Reads the job, performs it, and says that it is done."""
+    descriptor = int(sys.argv[1])
+    job: Job = json.loads(sys.stdin.buffer.read())
+    nonce = job.pop("nonce")
+
+    def send(**answer: object) -> None:
+        line = memoryview(json.dumps({"nonce": nonce, **answer}).encode() + b"\n")
+        while line:
+            line = line[os.write(descriptor, line) :]
+
+    {"syntax": syntax, "search": search, "schema": schema}[str(job["mode"])](job, send)
+    send(done=True)
+
+
+if __name__ == "__main__":
+    main()

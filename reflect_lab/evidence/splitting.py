@@ -1,0 +1,381 @@
+"""The plan of a check: which statements the draft's process is sent, and what this process does with the answers.
+
+Of a split assert only the calls are sent (see `probing`). An assert that can't be split is sent whole, and its case is
+marked: it is judged beside the draft, by code that the draft could change.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reflect_lab.evidence.judging import dotted
+from reflect_lab.evidence.probing import Expressions, Unsplit
+from reflect_lab.evidence.wording import shown
+
+_LONGEST_LOOP = 200
+_RAISES = ("raises", "pytest.raises")
+_REDIRECTS = ("redirect_stdout", "redirect_stderr", "contextlib.redirect_stdout", "contextlib.redirect_stderr")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation:
+    """An assert as it is worked out here: its `test` with `Asked` leaves, the names that it knows, its message, and the
+    loop's values for which it was unrolled (`x = 2`)."""
+
+    test: ast.expr
+    known: Mapping[str, object]
+    message: str = ""
+    at: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raising:
+    """Statements that must raise one of these built-in exceptions, with `text` somewhere in its text."""
+
+    classes: tuple[type[BaseException], ...]
+    text: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """`expects` has one entry for each of the case's statements that are answered; a case that is not split has none:
+    what the draft's process says is its verdict."""
+
+    title: str
+    expects: tuple[Expectation | Raising, ...] = ()
+
+    @property
+    def is_split(self) -> bool:
+        return bool(self.expects)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The cases of a check and the `code` that is sent, whose statements number `ranges` make the cases. The values of
+    the statements `asked` and the exceptions of the statements `raising` are answered."""
+
+    cases: tuple[Case, ...]
+    code: str
+    ranges: tuple[tuple[int, int], ...]
+    asked: tuple[int, ...]
+    raising: tuple[int, ...]
+
+
+def plan(code: str) -> Plan:
+    """The plan of a check's code, which is valid Python of at least one statement."""
+    body = ast.parse(code).body
+    sent: frozenset[str] = frozenset()
+    while True:
+        # A literal's name stays here until code that is sent uses it; from then on its binding is sent too.
+        planner = _Planner(code, body, sent)
+        made = planner.plan()
+        if planner.wanted <= sent:
+            return made
+        sent |= planner.wanted
+
+
+def split_cases(body: list[ast.stmt]) -> list[tuple[int, int]]:
+    """The ranges of statements that make the cases of a check; what comes after the last assert belongs to it."""
+    ends = [number for number, statement in enumerate(body, 1) if _asserts(statement)]
+    if not ends:
+        return [(0, len(body))]
+    ends[-1] = len(body)
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _asserts(statement: ast.AST) -> bool:
+    """Whether performing the statement performs an assert or demands an exception; definitions only define."""
+    if isinstance(statement, _DEFINITIONS):
+        return False
+    if isinstance(statement, ast.With) and any(_raises_call(item) for item in statement.items):
+        return True
+    parts = (child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt | ast.ExceptHandler))
+    return isinstance(statement, ast.Assert) or any(map(_asserts, parts))
+
+
+@dataclass
+class _Sent:
+    """What the draft's process is sent of one case, and what its answers are to be."""
+
+    statements: list[ast.stmt] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    raising: list[int] = field(default_factory=list)
+    expects: list[Expectation | Raising] = field(default_factory=list)
+
+    def ask(self, probes: Sequence[ast.expr], expects: Expectation) -> None:
+        self.asked.append(len(self.statements))
+        self.statements.append(ast.Expr(ast.Tuple(list(probes), ast.Load())))
+        self.expects.append(expects)
+
+    def attempt(self, statements: list[ast.stmt], expects: Raising) -> None:
+        self.raising.append(len(self.statements))
+        self.statements.append(ast.If(ast.Constant(True), statements, []))
+        self.expects.append(expects)
+
+
+class _Planner:
+    """One pass over a check's code, with the names of literals that are `sent`; finds those that are `wanted` there."""
+
+    def __init__(self, code: str, body: list[ast.stmt], sent: frozenset[str]) -> None:
+        self._code, self._body, self._sent = code, body, sent
+        self._known: dict[str, object] = {}
+        self._literals: set[str] = set()
+        helpers = frozenset(s.name for s in body if isinstance(s, _DEFINITIONS))
+        self._expressions = Expressions(self._known, helpers)
+        self.wanted: frozenset[str] = frozenset()
+
+    def plan(self) -> Plan:
+        cases, ranges = [], []
+        code: list[str] = []
+        asked, raising = [], []
+        for start, end in split_cases(self._body):
+            statements, first = self._body[start:end], len(code)
+            part, texts = self._case(statements)
+            code += texts
+            asked += [first + number for number in part.asked]
+            raising += [first + number for number in part.raising]
+            ranges.append((first, len(code)))
+            cases.append(Case(title=_title(self._code, statements), expects=tuple(part.expects)))
+            self.wanted |= frozenset().union(*map(_names, part.statements))
+        self.wanted &= self._literals
+        return Plan(
+            cases=tuple(cases), code="\n".join(code), ranges=tuple(ranges), asked=tuple(asked), raising=tuple(raising)
+        )
+
+    def _case(self, statements: list[ast.stmt]) -> tuple[_Sent, list[str]]:
+        before = dict(self._known)
+        try:
+            part = _Sent()
+            for statement in statements:
+                self._statement(statement, part, {})
+            return part, [ast.unparse(ast.fix_missing_locations(sent)) for sent in part.statements]
+        except (Unsplit, ValueError):  # ValueError: an f-string that can't be written down again
+            self._known.clear()
+            self._known.update(before)
+        for statement in statements:
+            self._rebound(statement)
+            if (bound := _named_value(statement)) and (constant := self._expressions.constant(bound[1])):
+                self._literals.add(bound[0])
+                if _is_immutable(constant[0]):
+                    self._known[bound[0]] = constant[0]
+        return _Sent(statements), [_written(self._code, statement) for statement in statements]
+
+    def _statement(self, statement: ast.stmt, out: _Sent, loop: Mapping[str, object]) -> None:
+        if isinstance(statement, ast.Assert):
+            self._assert(statement, out, loop)
+        elif (bound := _named_value(statement)) and (constant := self._expressions.constant(bound[1])):
+            self._bind(bound[0], constant[0], bound[1], out)
+        elif isinstance(statement, ast.For):
+            self._loop(statement, out, loop)
+        elif isinstance(statement, ast.With):
+            self._with(statement, out)
+        elif isinstance(statement, ast.Try):
+            self._try(statement, out)
+        elif not _is_import_of_pytest(statement):
+            self._send(statement, out)
+
+    def _send(self, statement: ast.stmt, out: _Sent) -> None:
+        self._refuse_secrets(statement)
+        self._rebound(statement)
+        out.statements.append(statement)
+
+    def _refuse_secrets(self, statement: ast.stmt) -> None:
+        """Raises Unsplit where a statement may hold more than inputs."""
+        match statement:
+            case ast.Assign(value=value) | ast.AugAssign(value=value) | ast.Expr(value=value):
+                self._expressions.refuse_secrets(value)
+            case ast.AnnAssign(value=ast.expr() as value):
+                self._expressions.refuse_secrets(value)
+            case ast.For(iter=value, body=body, orelse=[]):
+                self._expressions.refuse_secrets(value)
+                for inner in body:
+                    self._refuse_secrets(inner)
+            case ast.Import() | ast.ImportFrom() | ast.Delete() | ast.Pass():
+                return
+            case _:
+                raise Unsplit(f"{type(statement).__name__} is not split")
+
+    def _bind(self, name: str, value: object, node: ast.expr, out: _Sent) -> None:
+        """A name for a literal: known here, unless it is sent and may be changed there."""
+        self._literals.add(name)
+        self._known.pop(name, None)
+        if name in self._sent:
+            out.statements.append(ast.Assign([ast.Name(name, ast.Store())], node))
+        if name not in self._sent or _is_immutable(value):
+            self._known[name] = value
+
+    def _rebound(self, statement: ast.stmt) -> None:
+        for name in _bound(statement):
+            self._known.pop(name, None)
+
+    def _assert(self, statement: ast.Assert, out: _Sent, loop: Mapping[str, object]) -> None:
+        probes: list[ast.expr] = []
+        test = self._expressions.split(statement.test, probes, is_truth=True)
+        said = None if statement.msg is None else self._expressions.constant(statement.msg)
+        at = ", ".join(f"{name} = {shown(repr(value), 60)}" for name, value in loop.items())
+        out.ask(probes, Expectation(test=test, known=dict(self._known), message=str(said[0]) if said else "", at=at))
+
+    def _loop(self, statement: ast.For, out: _Sent, loop: Mapping[str, object]) -> None:
+        """A loop over literals is unrolled; one without an assert is sent as it is."""
+        if not _asserts(statement):
+            self._send(statement, out)
+            return
+        targets = statement.target.elts if isinstance(statement.target, ast.Tuple) else [statement.target]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        rows = self._rows(statement)
+        if len(names) != len(targets) or statement.orelse or rows is None:
+            raise Unsplit("a loop over what is no list of literals")
+        for row in rows:
+            values = tuple(row) if isinstance(statement.target, ast.Tuple) and isinstance(row, list | tuple) else (row,)
+            if len(values) != len(names):
+                raise Unsplit("a row of the loop does not fit its names")
+            here = dict(zip(names, values, strict=True))
+            for name, value in here.items():
+                self._bind(name, value, _literal(value, name in self._sent), out)
+            for inner in statement.body:
+                self._statement(inner, out, {**loop, **here})
+
+    def _rows(self, statement: ast.For) -> list[object] | None:
+        constant = self._expressions.constant(statement.iter)
+        if constant is None or not isinstance(constant[0], list | tuple | range | str | dict):
+            return None
+        return list(constant[0]) if len(constant[0]) <= _LONGEST_LOOP else None
+
+    def _with(self, statement: ast.With, out: _Sent) -> None:
+        item = statement.items[0]
+        call = item.context_expr
+        if len(statement.items) > 1 or not isinstance(call, ast.Call):
+            raise Unsplit("With is not split")
+        for inner in statement.body:
+            self._refuse_secrets(inner)
+        if dotted(call.func) in _REDIRECTS:
+            self._expressions.refuse_secrets(call)
+            self._rebound(statement)
+            out.statements.append(statement)
+            return
+        if not _raises_call(item) or item.optional_vars is not None or not call.args:
+            raise Unsplit("With is not split")
+        texts = [self._expressions.constant(k.value) for k in call.keywords if k.arg == "match"]
+        text = texts[0][0] if texts and texts[0] else ""
+        if len(call.args) > 1 or len(call.keywords) != bool(text) or not isinstance(text, str) or _is_pattern(text):
+            raise Unsplit("a pattern is looked for in the exception's text")
+        self._attempt(statement.body, Raising(classes=_exceptions(call.args[0]), text=text), out)
+
+    def _try(self, statement: ast.Try, out: _Sent) -> None:
+        """`try: f(-1); assert False` / `except ValueError: pass`, the assert also as the `else`."""
+        body = statement.body if statement.orelse else statement.body[:-1]
+        last = statement.orelse if statement.orelse else statement.body[-1:]
+        handler = statement.handlers[0] if len(statement.handlers) == 1 else None
+        if statement.finalbody or len(last) != 1 or not _always_fails(last[0]) or not body:
+            raise Unsplit("Try is not split")
+        if handler is None or handler.type is None or [type(s) for s in handler.body] != [ast.Pass]:
+            raise Unsplit("what handles the exception is not split")
+        classes = _exceptions(handler.type)
+        if not statement.orelse and any(issubclass(AssertionError, kind) for kind in classes):
+            raise Unsplit("the handler also takes the assert's own exception")
+        for inner in body:
+            self._refuse_secrets(inner)
+        self._attempt(body, Raising(classes=classes), out)
+
+    def _attempt(self, body: list[ast.stmt], expects: Raising, out: _Sent) -> None:
+        for inner in body:
+            self._rebound(inner)
+        out.attempt(body, expects)
+
+
+def _named_value(statement: ast.stmt) -> tuple[str, ast.expr] | None:
+    """The name and the value of `name = value`."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return name, value
+    return None
+
+
+def _raises_call(item: ast.withitem) -> bool:
+    return isinstance(item.context_expr, ast.Call) and dotted(item.context_expr.func) in _RAISES
+
+
+def _exceptions(node: ast.expr) -> tuple[type[BaseException], ...]:
+    if isinstance(node, ast.Tuple) and node.elts:
+        return tuple(kind for part in node.elts for kind in _exceptions(part))
+    found = getattr(builtins, node.id, None) if isinstance(node, ast.Name) else None
+    if not isinstance(found, type) or not issubclass(found, BaseException):
+        raise Unsplit("the exception is not built in")
+    return (found,)
+
+
+def _always_fails(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assert(test=ast.Constant(value=value)):
+            return not value
+        case ast.Raise(exc=ast.Name(id="AssertionError") | ast.Call(func=ast.Name(id="AssertionError"))):
+            return True
+    return False
+
+
+def _is_pattern(text: str) -> bool:
+    return any(char in r".^$*+?{}[]\|()" for char in text)
+
+
+def _is_import_of_pytest(statement: ast.stmt) -> bool:
+    """What is used of it in a split case is worked out here, so it need not be there."""
+    match statement:
+        case ast.Import(names=[ast.alias(name="pytest", asname=None)]):
+            return True
+        case ast.ImportFrom(module="pytest", names=names):
+            return all(alias.name in ("approx", "raises") and alias.asname is None for alias in names)
+    return False
+
+
+def _is_immutable(value: object) -> bool:
+    if isinstance(value, tuple | frozenset):
+        return all(map(_is_immutable, value))
+    return value is None or isinstance(value, int | float | complex | str | bytes | range)
+
+
+def _literal(value: object, is_sent: bool) -> ast.expr:
+    """The literal that makes a value again; raises Unsplit where none does and it `is_sent`."""
+    text = repr(value)
+    try:
+        if not is_sent or repr(ast.literal_eval(text)) == text:
+            return ast.parse(text, mode="eval").body if is_sent else ast.Constant(None)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        pass
+    raise Unsplit("a value of the loop is no literal")
+
+
+def _names(node: ast.AST) -> frozenset[str]:
+    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Names that a statement binds or unbinds, at any depth."""
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                names.add(name)
+            case ast.alias(name=name, asname=alias):
+                names.add(alias or name.partition(".")[0])
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.ExceptHandler(name=str(name)):
+                names.add(name)
+    return names
+
+
+def _written(code: str, statement: ast.stmt) -> str:
+    try:
+        return ast.unparse(statement)
+    except ValueError:
+        return ast.get_source_segment(code, statement) or ""
+
+
+def _title(code: str, statements: list[ast.stmt]) -> str:
+    """A case in its own words: its assert, else its first statement."""
+    statement = next((s for s in statements if _asserts(s)), statements[0])
+    return shown(ast.get_source_segment(code, statement) or ast.unparse(statement), 200)
