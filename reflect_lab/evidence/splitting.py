@@ -18,7 +18,12 @@ from reflect_lab.evidence.wording import shown
 _LONGEST_LOOP = 200
 _RAISES = ("raises", "pytest.raises")
 _REDIRECTS = ("redirect_stdout", "redirect_stderr", "contextlib.redirect_stdout", "contextlib.redirect_stderr")
+_WRITABLE = (int, float, complex, str, bytes, bytearray, type(None), range, set, frozenset)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+_Binding = tuple[str, int]
+"""A name and which of the check's bindings to literals it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +73,9 @@ class Plan:
 def plan(code: str) -> Plan:
     """The plan of a check's code, which is valid Python of at least one statement."""
     body = ast.parse(code).body
-    sent: frozenset[str] = frozenset()
+    sent: frozenset[_Binding] = frozenset()
     while True:
-        # A literal's name stays here until code that is sent uses it; from then on its binding is sent too.
+        # What binds a name to a literal stays here, until code that is sent uses the name.
         planner = _Planner(code, body, sent)
         made = planner.plan()
         if planner.wanted <= sent:
@@ -118,15 +123,16 @@ class _Sent:
 
 
 class _Planner:
-    """One pass over a check's code, with the names of literals that are `sent`; finds those that are `wanted` there."""
+    """One pass over a check's code that sends the bindings of literals in `sent`; finds those that are `wanted`."""
 
-    def __init__(self, code: str, body: list[ast.stmt], sent: frozenset[str]) -> None:
+    def __init__(self, code: str, body: list[ast.stmt], sent: frozenset[_Binding]) -> None:
         self._code, self._body, self._sent = code, body, sent
         self._known: dict[str, object] = {}
-        self._literals: set[str] = set()
+        self._bindings: dict[str, _Binding] = {}
+        self._bound_so_far = 0
         helpers = frozenset(s.name for s in body if isinstance(s, _DEFINITIONS))
         self._expressions = Expressions(self._known, helpers)
-        self.wanted: frozenset[str] = frozenset()
+        self.wanted: frozenset[_Binding] = frozenset()
 
     def plan(self) -> Plan:
         cases, ranges = [], []
@@ -140,14 +146,12 @@ class _Planner:
             raising += [first + number for number in part.raising]
             ranges.append((first, len(code)))
             cases.append(Case(title=_title(self._code, statements), expects=tuple(part.expects)))
-            self.wanted |= frozenset().union(*map(_names, part.statements))
-        self.wanted &= self._literals
         return Plan(
             cases=tuple(cases), code="\n".join(code), ranges=tuple(ranges), asked=tuple(asked), raising=tuple(raising)
         )
 
     def _case(self, statements: list[ast.stmt]) -> tuple[_Sent, list[str]]:
-        before = dict(self._known)
+        before, bindings, number = dict(self._known), dict(self._bindings), self._bound_so_far
         try:
             part = _Sent()
             for statement in statements:
@@ -156,32 +160,52 @@ class _Planner:
         except (Unsplit, ValueError):  # ValueError: an f-string that can't be written down again
             self._known.clear()
             self._known.update(before)
+            self._bindings, self._bound_so_far = bindings, number
         for statement in statements:
+            self._want(statement)
+            literals = self._literals(statement)
             self._rebound(statement)
-            if (bound := _named_value(statement)) and (constant := self._expressions.constant(bound[1])):
-                self._literals.add(bound[0])
-                if _is_immutable(constant[0]):
-                    self._known[bound[0]] = constant[0]
+            self._known.update({name: value for name, value in literals.items() if _is_immutable(value)})
         return _Sent(statements), [_written(self._code, statement) for statement in statements]
 
     def _statement(self, statement: ast.stmt, out: _Sent, loop: Mapping[str, object]) -> None:
         if isinstance(statement, ast.Assert):
             self._assert(statement, out, loop)
-        elif (bound := _named_value(statement)) and (constant := self._expressions.constant(bound[1])):
-            self._bind(bound[0], constant[0], bound[1], out)
+        elif literals := self._literals(statement):
+            for name, value in literals.items():
+                self._bind(name, value, out)
         elif isinstance(statement, ast.For):
             self._loop(statement, out, loop)
         elif isinstance(statement, ast.With):
             self._with(statement, out)
         elif isinstance(statement, ast.Try):
             self._try(statement, out)
-        elif not _is_import_of_pytest(statement):
+        elif not _says_nothing(statement):
+            self._refuse_secrets(statement)
             self._send(statement, out)
 
     def _send(self, statement: ast.stmt, out: _Sent) -> None:
-        self._refuse_secrets(statement)
+        self._want(statement)
         self._rebound(statement)
         out.statements.append(statement)
+
+    def _want(self, node: ast.AST) -> None:
+        """What is sent uses names: whatever binds them to literals must be sent before it."""
+        self.wanted |= {self._bindings[name] for name in _names(node) if name in self._bindings}
+
+    def _literals(self, statement: ast.stmt) -> dict[str, object]:
+        """The names that a statement binds to literals."""
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                constant = self._expressions.constant(value)
+                return {} if constant is None else {name: constant[0]}
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple() as value):
+                constant = self._expressions.constant(value)
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                values = constant[0] if constant else ()
+                if isinstance(values, tuple) and len(names) == len(targets) == len(values):
+                    return dict(zip(names, values, strict=True))
+        return {}
 
     def _refuse_secrets(self, statement: ast.stmt) -> None:
         """Raises Unsplit where a statement may hold more than inputs."""
@@ -199,29 +223,34 @@ class _Planner:
             case _:
                 raise Unsplit(f"{type(statement).__name__} is not split")
 
-    def _bind(self, name: str, value: object, node: ast.expr, out: _Sent) -> None:
+    def _bind(self, name: str, value: object, out: _Sent) -> None:
         """A name for a literal: known here, unless it is sent and may be changed there."""
-        self._literals.add(name)
+        self._bound_so_far += 1
+        binding = self._bindings[name] = (name, self._bound_so_far)
         self._known.pop(name, None)
-        if name in self._sent:
-            out.statements.append(ast.Assign([ast.Name(name, ast.Store())], node))
-        if name not in self._sent or _is_immutable(value):
+        if binding in self._sent:
+            out.statements.append(ast.Assign([ast.Name(name, ast.Store())], _literal(value)))
+        if binding not in self._sent or _is_immutable(value):
             self._known[name] = value
 
     def _rebound(self, statement: ast.stmt) -> None:
         for name in _bound(statement):
             self._known.pop(name, None)
+            self._bindings.pop(name, None)
 
     def _assert(self, statement: ast.Assert, out: _Sent, loop: Mapping[str, object]) -> None:
         probes: list[ast.expr] = []
         test = self._expressions.split(statement.test, probes, is_truth=True)
         said = None if statement.msg is None else self._expressions.constant(statement.msg)
+        for probe in probes:
+            self._want(probe)
         at = ", ".join(f"{name} = {shown(repr(value), 60)}" for name, value in loop.items())
         out.ask(probes, Expectation(test=test, known=dict(self._known), message=str(said[0]) if said else "", at=at))
 
     def _loop(self, statement: ast.For, out: _Sent, loop: Mapping[str, object]) -> None:
         """A loop over literals is unrolled; one without an assert is sent as it is."""
         if not _asserts(statement):
+            self._refuse_secrets(statement)
             self._send(statement, out)
             return
         targets = statement.target.elts if isinstance(statement.target, ast.Tuple) else [statement.target]
@@ -235,7 +264,7 @@ class _Planner:
                 raise Unsplit("a row of the loop does not fit its names")
             here = dict(zip(names, values, strict=True))
             for name, value in here.items():
-                self._bind(name, value, _literal(value, name in self._sent), out)
+                self._bind(name, value, out)
             for inner in statement.body:
                 self._statement(inner, out, {**loop, **here})
 
@@ -254,8 +283,7 @@ class _Planner:
             self._refuse_secrets(inner)
         if dotted(call.func) in _REDIRECTS:
             self._expressions.refuse_secrets(call)
-            self._rebound(statement)
-            out.statements.append(statement)
+            self._send(statement, out)
             return
         if not _raises_call(item) or item.optional_vars is not None or not call.args:
             raise Unsplit("With is not split")
@@ -283,16 +311,9 @@ class _Planner:
 
     def _attempt(self, body: list[ast.stmt], expects: Raising, out: _Sent) -> None:
         for inner in body:
+            self._want(inner)
             self._rebound(inner)
         out.attempt(body, expects)
-
-
-def _named_value(statement: ast.stmt) -> tuple[str, ast.expr] | None:
-    """The name and the value of `name = value`."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            return name, value
-    return None
 
 
 def _raises_call(item: ast.withitem) -> bool:
@@ -321,9 +342,11 @@ def _is_pattern(text: str) -> bool:
     return any(char in r".^$*+?{}[]\|()" for char in text)
 
 
-def _is_import_of_pytest(statement: ast.stmt) -> bool:
-    """What is used of it in a split case is worked out here, so it need not be there."""
+def _says_nothing(statement: ast.stmt) -> bool:
+    """Whether a statement need not be sent: a bare literal, or an import of pytest, whose part is done here."""
     match statement:
+        case ast.Expr(value=ast.Constant()):
+            return True
         case ast.Import(names=[ast.alias(name="pytest", asname=None)]):
             return True
         case ast.ImportFrom(module="pytest", names=names):
@@ -337,15 +360,19 @@ def _is_immutable(value: object) -> bool:
     return value is None or isinstance(value, int | float | complex | str | bytes | range)
 
 
-def _literal(value: object, is_sent: bool) -> ast.expr:
-    """The literal that makes a value again; raises Unsplit where none does and it `is_sent`."""
-    text = repr(value)
-    try:
-        if not is_sent or repr(ast.literal_eval(text)) == text:
-            return ast.parse(text, mode="eval").body if is_sent else ast.Constant(None)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        pass
-    raise Unsplit("a value of the loop is no literal")
+def _literal(value: object) -> ast.expr:
+    """The expression that makes a literal's value again; raises Unsplit where there is none."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+        return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
+    if isinstance(value, list | tuple):
+        return (ast.List if isinstance(value, list) else ast.Tuple)([_literal(part) for part in value], ast.Load())
+    if isinstance(value, dict):
+        return ast.Dict([_literal(key) for key in value], [_literal(part) for part in value.values()])
+    if isinstance(value, set) and value:
+        return ast.Set([_literal(part) for part in value])
+    if isinstance(value, _WRITABLE):
+        return ast.parse(repr(value), mode="eval").body
+    raise Unsplit(f"a {type(value).__name__} is no literal")
 
 
 def _names(node: ast.AST) -> frozenset[str]:

@@ -45,16 +45,21 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def waited_s(root: int) -> float:
-    """How long at most a thread below `root` was ready to run without a processor; 0 where the system tells nothing."""
+def waited_s() -> float:
+    """How long we, before the child began, and a thread below us, at most, were ready to run without a processor; 0
+    where the system tells nothing."""
+    here = os.getpid()
+    return _longest_wait_s(here) + max(map(_longest_wait_s, descendants(here)), default=0.0)
+
+
+def _longest_wait_s(pid: int) -> float:
     longest = 0
-    for pid in descendants(root):
-        try:
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as times:
-                    longest = max(longest, int(times.read().split()[1]))
-        except (OSError, ValueError, IndexError):
-            continue  # it ended while we looked, or this kernel keeps no such times
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as times:
+                longest = max(longest, int(times.read().split()[1]))
+    except (OSError, ValueError, IndexError):
+        return 0.0  # it ended while we looked, or this kernel keeps no such times
     return longest / 1e9
 
 
@@ -201,7 +206,7 @@ def main(arguments: list[str]) -> None:
     for name in ("job", "result"):
         os.close(descriptors[name])
     how, (status, cpu_s, rss_kib) = _watch(child, wake, limits["processes"])
-    waited = waited_s(os.getpid())
+    waited = waited_s()
     left = kill_below(os.getpid())
     if how != "ended":
         import resource
