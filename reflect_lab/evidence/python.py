@@ -149,7 +149,7 @@ class PythonCheck:
         if caged.is_environments_fault or caged.malformed:
             return _fault(caged)
         if is_starved(caged, self._limits):
-            return "the machine was too busy: the draft waited for a processor until its time was over"
+            return caged.problem or "the machine was too busy: the draft waited for a processor until its time was over"
         for answer in caged.answers:
             if "setup" in answer:
                 return f"the check's own set-up failed: {shown(str(answer['setup']))}"
@@ -191,10 +191,11 @@ def is_near_its_limit(caged: Caged, limits: Limits) -> bool:
 
 
 def is_starved(caged: Caged, limits: Limits) -> bool:
-    """Whether the time ran out on a busy machine: the process waited for a processor for three quarters of its time or
-    more, and had less than a quarter of it as CPU time. Then it is not known what it would have done."""
+    """Whether the time ran out on a busy machine, so that it is not known what the draft would have done: its process
+    waited for a processor for three quarters of its time or more, and all that it started had less than a quarter of
+    it as CPU time; or what watches over it had no time to report these."""
     is_kept_waiting = caged.waited_s >= 0.75 * limits.wall_s and caged.cpu_s < 0.25 * limits.wall_s
-    return caged.end == "timeout" and is_kept_waiting
+    return caged.end == "timeout" and (is_kept_waiting or caged.problem is not None)
 
 
 def _refuse_invalid(code: str, options: Options, what: str) -> bool:

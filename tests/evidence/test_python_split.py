@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_program_that_prints_all_it_can_read_never_prints_an_expected_value(co
 
 @pytest.mark.parametrize(("code", "integrity", "said"), [
     (ADD, "split", ""),
-    ("assert add(1, 1) == add(2, 0)\n" + ADD, "in_process", "1 could not be split and was judged in the draft's process"),
+    (f"assert add(1, 1) == add(2, 0)\n{ADD}", "in_process", "1 could not be split and was judged in the draft's"),
     ("assert add(1, 1) == add(2, 0)\nassert add(1, 2) == add(2, 1)", "in_process", "2 could not be split and were"),
     ("add(1, 1)", "in_process", "1 could not be split"),
 ])  # fmt: skip
@@ -163,7 +164,10 @@ SERVED = {
     "mutation": ("def f(xs): xs.sort()", "xs = [3, 1]\nf(xs)\nassert xs == [1, 3]"),
     "a generator": ("def f(n): yield from range(n)", "assert list(f(3)) == [0, 1, 2]"),
     "an exception": ("def f(x): raise KeyError(x)", "with raises(LookupError):\n    f(2)"),
-    "an exception in a try": ("def f(x): return 1 // x", "try:\n    f(0)\n    assert False\nexcept ZeroDivisionError:\n    pass"),
+    "an exception in a try": (
+        "def f(x): return 1 // x",
+        "try:\n    f(0)\n    assert False\nexcept ZeroDivisionError:\n    pass",
+    ),
     "what it prints": (
         "def f(x): print('hi', x)",
         "import io, contextlib\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    f(2)\n"
@@ -175,12 +179,21 @@ SERVED = {
     ),
     "a lone surrogate": ("def f(): return '\\ud83d\\ude00'", "assert f() == '\\ud83d\\ude00'\nassert len(f()) == 2"),
     "a number of ten thousand bits": ("def f(n): return 1 << n", "assert f(10_000) == 2 ** 10_000"),
-    "not a number": ("def f(): return float('nan')", "assert f() != f.__name__\nassert math.isnan(f())"),
+    "not a number": ("def f(): return float('nan')", "assert f() != 1.5\nassert math.isnan(f())"),
     "a set of texts": ("def f(): return {'b', 'a'}", "assert f() == {'a', 'b'}\nassert 'a' in f()"),
-    "a numpy number": ("import numpy as np\ndef f(): return np.float64(1.5)", "assert f() == 1.5\nassert abs(f() - 1.5) < 1e-9"),
+    "a numpy number": (
+        "import numpy as np\ndef f(): return np.float64(1.5)",
+        "assert f() == 1.5\nassert abs(f() - 1.5) < 1e-9",
+    ),
     "a named tuple": ("from collections import namedtuple as n\nf = n('P', 'x y')", "assert f(1, 2) == (1, 2)"),
-    "approximately": ("def f(): return 0.1 + 0.2", "import pytest\nassert f() == pytest.approx(0.3)\nassert abs(f() - .3) < 1e-9"),
-    "a table": ("def f(x): return x * x", "table = [(1, 1), (2, 4), (-3, 9)]\nfor x, want in table:\n    assert f(x) == want"),
+    "approximately": (
+        "def f(): return 0.1 + 0.2",
+        "import pytest\nassert f() == pytest.approx(0.3)\nassert abs(f() - .3) < 1e-9",
+    ),
+    "a table": (
+        "def f(x): return x * x",
+        "table = [(1, 1), (2, 4), (-3, 9)]\nfor x, want in table:\n    assert f(x) == want",
+    ),
 }  # fmt: skip
 
 
@@ -225,10 +238,12 @@ def test_cpu_time_and_waiting_tell_a_slow_draft_from_a_busy_machine(
 ) -> None:
     caged = Caged(end=end, seconds=10.0, cpu_s=cpu_s, waited_s=waited_s)  # type: ignore[arg-type]
     assert is_starved(caged, Limits()) is starved
+    assert is_starved(Caged(end="timeout", problem="nobody reported"), Limits())  # its times are not known
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs to keep processes on one processor")
-async def test_a_timeout_on_a_machine_without_time_is_an_error_and_not_a_failure() -> None:
+@contextmanager
+def one_busy_processor() -> Iterator[None]:
+    """All that is started here shares one processor with programs that never rest."""
     before = os.sched_getaffinity(0)
     with ExitStack() as stack:
         os.sched_setaffinity(0, {min(before)})
@@ -238,11 +253,20 @@ async def test_a_timeout_on_a_machine_without_time_is_an_error_and_not_a_failure
             busy = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"], start_new_session=True)
             stack.callback(busy.wait)
             stack.callback(busy.kill)
+        yield
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="this system does not tell how long a process waited"
+)
+async def test_a_timeout_on_a_machine_without_time_is_an_error_and_not_a_failure() -> None:
+    with one_busy_processor():
         report = await check("assert f(2) == 4", timeout_s=1).run(
             Draft(index=0, text="def f(x):\n    while True: pass")
         )
-    assert report.status == "error" and "too busy" in report.text
-    assert report.provenance["exit"] == "timeout" and report.findings == ()
+    assert report.status == "error" and report.findings == (), report.text
+    assert "too busy" in report.text or "lost" in report.text  # the watching process had no time to report either
+    assert report.provenance["exit"] == "timeout"
 
 
 async def test_an_endless_loop_with_a_processor_is_a_failure_with_its_cpu_time() -> None:
