@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from reflect_lab.evidence.plain import Opaque, look
+from reflect_lab.evidence.plain import Opaque, shown_value
 
 _LARGEST = 100_000
 """Items that one step may make or walk over; bits of an exponent's result."""
@@ -48,7 +48,7 @@ class Approx:
         self._expected, self._rel, self._abs = expected, rel, abs
 
     def __repr__(self) -> str:
-        return f"approx({look(self._expected)})"
+        return f"approx({shown_value(self._expected)})"
 
     def __eq__(self, other: object) -> bool:
         return self._near(other, self._expected)
@@ -257,7 +257,7 @@ class _Worker:
 
     def _method(self, receiver: object, name: str, arguments: list[ast.expr]) -> object:
         if not isinstance(receiver, str | bytes):
-            raise CannotJudge(f"got {look(receiver)}, which is no text")
+            raise CannotJudge(f"got {shown_value(receiver)}, which is no text")
         return getattr(receiver, name)(*map(self.work, arguments))
 
 
@@ -284,7 +284,7 @@ def built_in_types(node: ast.expr) -> tuple[type[Any], ...]:
 def _refuse_opaque(*values: object) -> None:
     for value in values:
         if isinstance(value, Opaque):
-            raise CannotJudge(f"got {look(value)}, which is no plain value")
+            raise CannotJudge(f"got {shown_value(value)}, which is no plain value")
 
 
 def _refuse_large(sign: ast.operator, left: object, right: object) -> None:

@@ -116,33 +116,33 @@ _READERS: Mapping[str, Callable[[object, int], object]] = {
 }
 
 
-def look(value: object) -> str:
+def shown_value(value: object) -> str:
     """A value in one short line: as Python shows it, with sets in an order that is the same everywhere."""
     try:
-        text = _look(value, [_SHOWN])
+        text = _shown(value, [_SHOWN])
     except (ValueError, RecursionError) as error:  # an integer with thousands of digits
         return f"a {type(value).__name__} that can't be shown ({type(error).__name__})"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _look(value: object, room: list[int]) -> str:
+def _shown(value: object, room: list[int]) -> str:
     """As `repr`, ended early where there is no more room to show it."""
     if room[0] <= 0:
         return ""
     if isinstance(value, list):
-        return f"[{_look_all(value, room)}]"
+        return f"[{_shown_all(value, room)}]"
     if isinstance(value, tuple):
-        return f"({_look_all(value, room)}{',' if len(value) == 1 else ''})"
+        return f"({_shown_all(value, room)}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict) and value:
-        pairs = (f"{_look(key, room)}: {_look(held, room)}" for key, held in value.items() if room[0] > 0)
+        pairs = (f"{_shown(key, room)}: {_shown(held, room)}" for key, held in value.items() if room[0] > 0)
         return f"{{{', '.join(pairs)}}}"
     if isinstance(value, set | frozenset) and value:
-        shown = f"{{{', '.join(sorted(_look(item, [_SHOWN]) for item in value))}}}"
+        shown = f"{{{', '.join(sorted(_shown(item, [_SHOWN]) for item in value))}}}"
         return shown if isinstance(value, set) else f"frozenset({shown})"
     text = repr(value)
     room[0] -= len(text)
     return text
 
 
-def _look_all(values: list[object] | tuple[object, ...], room: list[int]) -> str:
-    return ", ".join(_look(value, room) for value in values if room[0] > 0)
+def _shown_all(values: list[object] | tuple[object, ...], room: list[int]) -> str:
+    return ", ".join(_shown(value, room) for value in values if room[0] > 0)

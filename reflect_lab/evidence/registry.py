@@ -9,6 +9,7 @@ from reflect_lab.evidence.check import Factory
 from reflect_lab.evidence.facts import FactsCheck
 from reflect_lab.evidence.python import PythonCheck, PythonSyntaxCheck
 from reflect_lab.evidence.reference import ReferenceCheck
+from reflect_lab.evidence.ruff import RuffCheck
 from reflect_lab.evidence.schema import SchemaCheck
 from reflect_lab.evidence.sql import SqlCheck, SqlSyntaxCheck
 from reflect_lab.evidence.text import TextCheck
@@ -20,6 +21,7 @@ BUILT_IN: Mapping[str, Factory] = MappingProxyType(
         "python": PythonCheck,
         "python_syntax": PythonSyntaxCheck,
         "reference": ReferenceCheck,
+        "ruff": RuffCheck,
         "sql": SqlCheck,
         "sql_syntax": SqlSyntaxCheck,
         "text": TextCheck,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reflect_lab.evidence.judging import COMPARISONS, Asked, CannotJudge, DraftRaised, compare, value_of
-from reflect_lab.evidence.plain import Malformed, decoded, look
+from reflect_lab.evidence.plain import Malformed, decoded, shown_value
 from reflect_lab.evidence.splitting import Case, Expectation, Raising
 
 Answer = Mapping[str, object]
@@ -74,14 +74,14 @@ def _compared(expects: Expectation, answers: list[Answer]) -> str | None:
     test = expects.test
     if not isinstance(test, ast.Compare) or len(test.ops) > 1:
         value = value_of(test, expects.known, answers)
-        return None if value else f"got {look(value)}"
+        return None if value else f"got {shown_value(value)}"
     left = value_of(test.left, expects.known, answers)
     right = value_of(test.comparators[0], expects.known, answers)
     if compare(test.ops[0], left, right):
         return None
     if isinstance(test.ops[0], ast.Eq) and _asked(test) and not (_asked(test.left) and _asked(test.comparators[0])):
-        return f"got {look(left if _asked(test.left) else right)}"
-    return f"{look(left)} {COMPARISONS[type(test.ops[0])][0]} {look(right)} does not hold"
+        return f"got {shown_value(left if _asked(test.left) else right)}"
+    return f"{shown_value(left)} {COMPARISONS[type(test.ops[0])][0]} {shown_value(right)} does not hold"
 
 
 def _raised_as_told(expects: Raising, answers: list[Answer]) -> Verdict:

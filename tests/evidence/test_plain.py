@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reflect_lab.evidence.plain import Malformed, Opaque, decoded, look
+from reflect_lab.evidence.plain import Malformed, Opaque, decoded, shown_value
 from reflect_lab.evidence.sandbox.runner import Room, answered
 
 NUMBERS = (
@@ -120,7 +120,7 @@ class Any:
 @pytest.mark.parametrize("other", [4, "4", None, True, [Any()], object()])
 def test_an_object_that_equals_everything_equals_nothing_when_it_is_out(other: object) -> None:
     out = sent(Any())
-    assert isinstance(out, Opaque) and look(out) == "4"
+    assert isinstance(out, Opaque) and shown_value(out) == "4"
     assert out != other
     assert sent([Any()]) != [4] and sent({"a": Any()}) != {"a": 4}
 
@@ -180,7 +180,7 @@ def test_any_json_is_a_value_or_malformed(junk: object) -> None:
         value = decoded(junk)
     except Malformed:
         return
-    assert isinstance(look(value), str)
+    assert isinstance(shown_value(value), str)
 
 
 def test_values_that_would_be_costly_to_make_are_malformed() -> None:
@@ -201,14 +201,14 @@ def test_values_that_would_be_costly_to_make_are_malformed() -> None:
     ("a" * 500, "'" + "a" * 199 + "…"),
 ])  # fmt: skip
 def test_a_value_is_shown_in_one_short_line(value: object, text: str) -> None:
-    assert look(value) == text
+    assert shown_value(value) == text
 
 
 def test_a_number_that_python_will_not_write_down_is_described() -> None:
-    assert look([10**5000]) == "a list that can't be shown (ValueError)"
+    assert shown_value([10**5000]) == "a list that can't be shown (ValueError)"
 
 
 @settings(max_examples=60, deadline=None)
 @given(VALUES)
 def test_no_value_is_shown_at_length(value: object) -> None:
-    assert len(look(value)) <= 201
+    assert len(shown_value(value)) <= 201

@@ -1,4 +1,4 @@
-"""What runs inside the cage on text alone: compiling, searching for patterns, applying JSON schemas.
+"""What runs inside the cage on text alone: compiling, searching for patterns, linting, applying JSON schemas.
 
 A script of its own with the protocol of `runner.py`: it imports nothing of this package, and nothing of a draft runs.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 _SHOWN = 200
+_MOST = 50
 
 Send = Callable[..., None]
 Job = dict[str, Any]
@@ -75,6 +76,35 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON number")
 
 
+def ruff(job: Job, send: Send) -> None:
+    """Lints a text; offers it with the safe fixes made, if nothing is left to find in it then."""
+    import subprocess
+
+    environment = {**os.environ, "RAYON_NUM_THREADS": "1"}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        command = [job["program"], *arguments]
+        return subprocess.run(command, input=text, capture_output=True, env=environment, check=False)
+
+    text = str(job["text"]).encode("utf-8", "surrogatepass")
+    check = ["check", "--isolated", "--no-cache", "--stdin-filename", "draft.py", *job["rules"]]
+    linted = run(*check, "--output-format", "json", "-")
+    if linted.returncode not in (0, 1):
+        send(problem=linted.stderr.decode("utf-8", "replace")[:_SHOWN])
+        return
+    found = json.loads(linted.stdout)
+    fixed = run(*check, "--fix", "--quiet", "-") if any(one["fix"] for one in found) else None
+    send(
+        findings=[
+            {"code": one["code"], "line": one["location"]["row"], "message": one["message"][:_SHOWN]}
+            for one in found[:_MOST]
+        ],
+        total=len(found),
+        version=run("--version").stdout.decode().strip(),
+        fix=fixed.stdout.decode() if fixed is not None and fixed.returncode == 0 else None,
+    )
+
+
 def main() -> None:
     """Reads the job, performs it, and says that it is done."""
     descriptor = int(sys.argv[1])
@@ -86,7 +116,7 @@ def main() -> None:
         while line:
             line = line[os.write(descriptor, line) :]
 
-    {"syntax": syntax, "search": search, "schema": schema}[str(job["mode"])](job, send)
+    {"syntax": syntax, "search": search, "schema": schema, "ruff": ruff}[str(job["mode"])](job, send)
     send(done=True)
 
 

@@ -1,0 +1,111 @@
+"""The `ruff` check: what the linter finds in a draft in Python."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reflect_lab.core.evidence import Finding, Location, Rank
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec
+from reflect_lab.documents.suggest import did_you_mean
+from reflect_lab.documents.suggest import shown as shown_option
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
+from reflect_lab.evidence.sandbox import cage, text_runner
+from reflect_lab.evidence.sandbox.caged import Caged
+from reflect_lab.evidence.sandbox.limits import Limits, process_limits
+from reflect_lab.evidence.wording import counted, report, shown
+
+_RULES = ("E4", "E7", "E9", "F")
+"""What is wrong rather than unusual: imports, statements, syntax, names. Named here, for ruff's own default changes."""
+_LEVELS = ("failed", "advisory")
+
+
+class RuffCheck:
+    r"""Findings of `ruff check`, with their lines. Nothing of the draft is executed, no configuration file is read.
+
+    Options: `select` and `ignore` (lists of rules; `select` is E4, E7, E9 and F by default), `level` (`failed`, or
+    `advisory`: told, but nothing fails). A draft that ruff's safe fixes mend wholly is offered mended. Where ruff is
+    not installed the check is `not_run`.
+
+    >>> print(look("ruff", "import os\nprint(1)\n").summary)
+    failed
+    - failed F401:1: F401 `os` imported but unused (line 1)
+    >>> look("ruff", "import os\nprint(1)\n").evidence.fix
+    'print(1)\n'
+    """
+
+    rank: Rank = "deterministic"
+
+    def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
+        options = Options(spec, ("select", "ignore", "level"))
+        self._select = options.texts("select") or _RULES
+        self._ignore = options.texts("ignore")
+        self._level = options.text("level", "failed")
+        if self._level not in _LEVELS:
+            raise options.wrong(f"level {shown_option(self._level)}; {did_you_mean(self._level, _LEVELS)}")
+        for rule in (*self._select, *self._ignore):
+            if not rule.isalnum():
+                raise options.wrong(f"{shown_option(rule)} is no rule of ruff; a rule looks like F401 or E7")
+        self._requirement = one_requirement(spec)
+
+    async def run(self, draft: Draft) -> Report:
+        program = find_ruff()
+        if program is None:
+            return Report(status="not_run", text="ruff is not installed here (pip install ruff)", executions=0)
+        limits = Limits()
+        rules = ["--select", ",".join(self._select), *(["--ignore", ",".join(self._ignore)] if self._ignore else [])]
+        job = {"mode": "ruff", "program": program, "rules": rules, "text": draft.text}
+        caged = await cage.run(Path(text_runner.__file__), job, limits)
+        answer = next((one for one in caged.answers if "findings" in one), None)
+        sandbox = process_limits(limits, None)
+        if answer is None or caged.is_environments_fault or caged.malformed:
+            return Report(status="error", text=_fault(caged), sandbox=sandbox)
+        findings = self._findings(answer["findings"])
+        total = answer["total"] if isinstance(answer["total"], int) else len(findings)
+        fix = answer.get("fix")
+        return Report(
+            status="failed" if findings and self._level == "failed" else "passed",
+            text=report(f"ruff found {counted(total, 'problem')}" if total else "ruff found nothing", findings),
+            findings=findings,
+            sandbox=sandbox,
+            provenance={"ruff": shown(str(answer.get("version")), 40), "rules": ",".join(self._select)},
+            fix=fix if isinstance(fix, str) and self._level == "failed" else None,
+        )
+
+    def _findings(self, found: object) -> tuple[Finding, ...]:
+        """Numbered within their rule, in the order of the lines, so that ids stay when other rules' problems go."""
+        seen: Counter[str] = Counter()
+        findings = []
+        for one in found if isinstance(found, Sequence) else ():
+            code, line, message = _parts(one)
+            seen[code] += 1
+            findings.append(
+                Finding(
+                    id=f"{code}:{seen[code]}",
+                    status="advisory" if self._level == "advisory" else "failed",
+                    message=shown(f"{code} {message}"),
+                    requirement=self._requirement,
+                    location=Location(kind="line", value=str(line)),
+                )
+            )
+        return tuple(findings)
+
+
+def find_ruff() -> str | None:
+    """The `ruff` beside this interpreter, else the one on the path."""
+    return shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
+
+
+def _parts(one: object) -> tuple[str, object, object]:
+    assert isinstance(one, Mapping)
+    return str(one["code"]), one["line"], one["message"]
+
+
+def _fault(caged: Caged) -> str:
+    """Why there is no verdict: ruff's own words where it has some (an unknown rule), else how its process ended."""
+    said = next((str(one["problem"]) for one in caged.answers if "problem" in one), None)
+    return f"ruff gave no verdict: {shown(said or caged.malformed or caged.problem or caged.end)}"
