@@ -1,10 +1,11 @@
 """Verdicts of the python check on recorded drafts, against the verdicts that are stored with them.
 
-python benchmarks/recorded_verdicts.py DATA_FOLDER [--sample N] [--jobs 2] [--timeout 10]
+python benchmarks/recorded_verdicts.py DATA_FOLDER [--hidden] [--sample N] [--jobs 2] [--timeout 10]
 
 Reads `recorded_runs_ldb-*.jsonl` (drafts by round, with the task's visible tests) and `verdicts_ldb-*.jsonl` (whether
-all visible tests passed, by round). Each different program is run once through the check, at the sandbox level that is
-there. Prints the share of equal verdicts, how many were split, and every difference with what the check saw.
+all visible tests passed, by round). `--hidden` runs the judge of each task instead, a function of asserts that is
+called once, against the stored verdicts of that (`tasks_humaneval.jsonl` holds it). Each different program is run once
+through the check. Prints the share of equal verdicts, how many were split, and every difference with what was seen.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ class Program:
     error: str
 
 
-def programs(folder: Path) -> Iterator[Program]:
+def programs(folder: Path, is_hidden: bool) -> Iterator[Program]:
+    judges = {
+        task["task_id"]: f"{task['hidden_test']}\n{task['hidden_call']}"
+        for task in map(json.loads, (folder / "tasks_humaneval.jsonl").open())
+    }
     for path in sorted(folder.glob("recorded_runs_ldb-*.jsonl")):
         verdicts = folder / path.name.replace("recorded_runs_", "verdicts_")
         for run_line, verdict_line in zip(path.open(), verdicts.open(), strict=True):
@@ -50,9 +55,16 @@ def programs(folder: Path) -> Iterator[Program]:
             assert run["task_id"] == verdict["task_id"]
             for index, one in enumerate(run["rounds"]):
                 text = (HEADER if one["import_header"] else "") + one["draft"]
-                tests = "\n".join(run["visible_tests"])
+                tests = judges[run["task_id"]] if is_hidden else "\n".join(run["visible_tests"])
                 where = f"{path.stem.removeprefix('recorded_runs_')} {run['task_id']} round {one['round']}"
-                yield Program(where, run["task_id"], text, tests, verdict["visible"][index], verdict["error"][index])
+                yield Program(
+                    where,
+                    run["task_id"],
+                    text,
+                    tests,
+                    verdict["hidden" if is_hidden else "visible"][index],
+                    verdict["error"][index],
+                )
 
 
 async def judged(program: Program, timeout_s: float) -> Report:
@@ -61,8 +73,8 @@ async def judged(program: Program, timeout_s: float) -> Report:
     return await check.run(Draft(index=0, text=program.text))
 
 
-async def main(folder: Path, sample: int | None, jobs: int, timeout_s: float) -> None:
-    everything = [p for p in programs(folder) if p.tests.strip()]
+async def main(folder: Path, is_hidden: bool, sample: int | None, jobs: int, timeout_s: float) -> None:
+    everything = [p for p in programs(folder, is_hidden) if p.tests.strip()]
     unique = list({(p.text, p.tests): p for p in everything}.values())
     if sample is not None:
         unique = random.Random(0).sample(unique, min(sample, len(unique)))
@@ -90,8 +102,9 @@ async def main(folder: Path, sample: int | None, jobs: int, timeout_s: float) ->
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("folder", type=Path)
+    arguments.add_argument("--hidden", action="store_true")
     arguments.add_argument("--sample", type=int)
     arguments.add_argument("--jobs", type=int, default=2)
     arguments.add_argument("--timeout", type=float, default=10.0)
     given = arguments.parse_args()
-    asyncio.run(main(given.folder, given.sample, given.jobs, given.timeout))
+    asyncio.run(main(given.folder, given.hidden, given.sample, given.jobs, given.timeout))

@@ -31,7 +31,12 @@ _EACH_BYTES, _TOGETHER_BYTES = 1 << 16, 700_000
 
 class PythonSyntaxCheck:
     """The draft compiles. It happens in a caged process, since compiling hostile text can end an interpreter; nothing
-    of the draft is executed, so no consent is needed. No options."""
+    of the draft is executed, so no consent is needed. No options.
+
+    >>> print(look("python_syntax", "x = = 1").summary)
+    failed
+    - failed syntax: does not compile: invalid syntax (line 1)
+    """
 
     rank: Rank = "deterministic"
 
@@ -72,6 +77,10 @@ class PythonCheck:
 
     An execution that used half of its time or more is marked `unstable`: a slower machine could end it otherwise. One
     that ran out of time because the machine was busy is no verdict but an `error` (`is_starved`).
+
+    >>> print(look("python", "def add(a, b): return a - b", {"code": "assert add(2, 3) == 5"}).summary)
+    failed
+    - failed case:1: assert add(2, 3) == 5: got -1
     """
 
     rank: Rank = "executed"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from reflect_lab.evidence.probing import Expressions, Unsplit
 from reflect_lab.evidence.wording import shown
 
 _LONGEST_LOOP = 200
+_DEEPEST = 100
 _RAISES = ("raises", "pytest.raises")
 _REDIRECTS = ("redirect_stdout", "redirect_stderr", "contextlib.redirect_stdout", "contextlib.redirect_stderr")
 _WRITABLE = (int, float, complex, str, bytes, bytearray, type(None), range, set, frozenset)
@@ -126,7 +128,7 @@ class _Planner:
     """One pass over a check's code that sends the bindings of literals in `sent`; finds those that are `wanted`."""
 
     def __init__(self, code: str, body: list[ast.stmt], sent: frozenset[_Binding]) -> None:
-        self._code, self._body, self._sent = code, body, sent
+        self._lines, self._body, self._sent = _lines(code), body, sent
         self._known: dict[str, object] = {}
         self._bindings: dict[str, _Binding] = {}
         self._bound_so_far = 0
@@ -145,7 +147,7 @@ class _Planner:
             asked += [first + number for number in part.asked]
             raising += [first + number for number in part.raising]
             ranges.append((first, len(code)))
-            cases.append(Case(title=_title(self._code, statements), expects=tuple(part.expects)))
+            cases.append(Case(title=_title(self._lines, statements), expects=tuple(part.expects)))
         return Plan(
             cases=tuple(cases), code="\n".join(code), ranges=tuple(ranges), asked=tuple(asked), raising=tuple(raising)
         )
@@ -154,10 +156,16 @@ class _Planner:
         before, bindings, number = dict(self._known), dict(self._bindings), self._bound_so_far
         try:
             part = _Sent()
+            if any(map(_is_deep, statements)):
+                raise Unsplit("it is nested too deeply to be looked through")
             for statement in statements:
                 self._statement(statement, part, {})
             return part, [ast.unparse(ast.fix_missing_locations(sent)) for sent in part.statements]
-        except (Unsplit, ValueError):  # ValueError: an f-string that can't be written down again
+        except (
+            Unsplit,
+            ValueError,
+            RecursionError,
+        ):  # the last two: what can't be written down again, as some f-strings
             self._known.clear()
             self._known.update(before)
             self._bindings, self._bound_so_far = bindings, number
@@ -166,7 +174,7 @@ class _Planner:
             literals = self._literals(statement)
             self._rebound(statement)
             self._known.update({name: value for name, value in literals.items() if _is_immutable(value)})
-        return _Sent(statements), [_written(self._code, statement) for statement in statements]
+        return _Sent(statements), [_written(self._lines, statement) for statement in statements]
 
     def _statement(self, statement: ast.stmt, out: _Sent, loop: Mapping[str, object]) -> None:
         if isinstance(statement, ast.Assert):
@@ -395,14 +403,35 @@ def _bound(statement: ast.stmt) -> set[str]:
     return names
 
 
-def _written(code: str, statement: ast.stmt) -> str:
+def _is_deep(node: ast.AST) -> bool:
+    """Whether an expression is nested beyond what is worth a look: each level is looked at from all levels above it."""
+    level: list[ast.AST] = [node]
+    for _ in range(_DEEPEST):
+        level = [child for one in level for child in ast.iter_child_nodes(one)]
+        if not level:
+            return False
+    return True
+
+
+def _lines(code: str) -> list[bytes]:
+    return [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n|\Z)", code)]
+
+
+def _source(lines: Sequence[bytes], node: ast.stmt) -> str:
+    """The text of a statement (`ast.get_source_segment` would split the whole code anew for each)."""
+    last = node.end_lineno or node.lineno
+    text = b"".join(lines[node.lineno - 1 : last])
+    over = len(lines[last - 1]) - (node.end_col_offset or 0)
+    return text[node.col_offset : len(text) - over].decode()
+
+
+def _written(lines: Sequence[bytes], statement: ast.stmt) -> str:
     try:
         return ast.unparse(statement)
-    except ValueError:
-        return ast.get_source_segment(code, statement) or ""
+    except (ValueError, RecursionError):
+        return _source(lines, statement)
 
 
-def _title(code: str, statements: list[ast.stmt]) -> str:
+def _title(lines: Sequence[bytes], statements: list[ast.stmt]) -> str:
     """A case in its own words: its assert, else its first statement."""
-    statement = next((s for s in statements if _asserts(s)), statements[0])
-    return shown(ast.get_source_segment(code, statement) or ast.unparse(statement), 200)
+    return shown(_source(lines, next((s for s in statements if _asserts(s)), statements[0])), 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from reflect_lab.evidence.plain import Malformed
 from reflect_lab.evidence.sandbox import runner
 from reflect_lab.evidence.splitting import Plan, plan, split_cases
 from reflect_lab.evidence.verdicts import Verdict, verdict
+from reflect_lab.evidence.wording import shown
 
 
 def sent(code: str) -> str:
@@ -112,6 +114,8 @@ def test_only_the_calls_are_sent_and_never_what_they_should_give(code: str, call
     "try:\n    f(2)\n    assert False\nexcept Exception:\n    pass",
     "try:\n    f(2)\nexcept ValueError as e:\n    assert str(e) == '1234'",
     "f(2)",
+    "assert f(2) == " + "+".join(["1"] * 500),
+    "assert " + "not " * 300 + "f(2)",
 ])  # fmt: skip
 def test_what_cannot_be_split_is_sent_whole_and_marked(code: str) -> None:
     made = plan(code)
@@ -140,12 +144,21 @@ def test_names_of_literals_follow_what_happens_to_them() -> None:
     "with raises(ValueError):\n    f(1)\ntry:\n    f(2)\n    assert False\nexcept ValueError:\n    pass\nf(3)",
 ])  # fmt: skip
 def test_cases_keep_their_places_whether_they_are_split_or_not(code: str) -> None:
-    import ast
-
     made = plan(code)
     assert len(made.cases) == len(split_cases(ast.parse(code).body)) == len(made.ranges)
     assert [start for start, _ in made.ranges[1:]] == [end for _, end in made.ranges[:-1]]
     assert made.ranges[-1][1] == len(ast.parse(made.code).body)
+
+
+@pytest.mark.parametrize("code", [
+    "x = 'é'; assert f('ü') == 1; assert (g(\r\n 1) ==\n 2)\n\f\nassert 1",
+    "assert f(\"\"\"x\ny\"\"\")\r\nif 1:\n    assert g('a\x0cb')",
+])  # fmt: skip
+def test_a_case_is_titled_by_its_own_text(code: str) -> None:
+    statements = [s for s in ast.parse(code).body if not isinstance(s, ast.Assign)]
+    assert [case.title for case in plan(code).cases] == [
+        shown(ast.get_source_segment(code, s) or "", 200) for s in statements
+    ]
 
 
 def answers(made: Plan, draft: str) -> list[Mapping[str, Any]]:
@@ -240,8 +253,6 @@ def statements(draw: st.DrawFn) -> str:
 
 def beside(code: str, draft: str) -> list[bool]:
     """Which cases hold where draft and asserts share one namespace, as anybody would run them."""
-    import ast
-
     names: dict[str, object] = {}
     exec(draft, names)
     body, held = ast.parse(code).body, []
