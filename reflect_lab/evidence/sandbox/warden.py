@@ -45,22 +45,29 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def waited_s() -> float:
-    """How long we, before the child began, and a thread below us, at most, were ready to run without a processor; 0
-    where the system tells nothing."""
+def times_of_the_living() -> tuple[float, float]:
+    """Of all below us: the seconds that they ran, and how long at most one of their threads was ready to run without a
+    processor (added to our own wait, before the first of them began). Zero where the system tells nothing."""
     here = os.getpid()
-    return _longest_wait_s(here) + max(map(_longest_wait_s, descendants(here)), default=0.0)
+    ran, waited = 0.0, 0.0
+    for pid in descendants(here):
+        times = _thread_times(pid)
+        ran += sum(time for time, _ in times)
+        waited = max([waited, *(time for _, time in times)])
+    return ran, waited + max((time for _, time in _thread_times(here)), default=0.0)
 
 
-def _longest_wait_s(pid: int) -> float:
-    longest = 0
+def _thread_times(pid: int) -> list[tuple[float, float]]:
+    """For each thread of a process the seconds that it ran and that it waited for a processor."""
+    times = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as times:
-                longest = max(longest, int(times.read().split()[1]))
-    except (OSError, ValueError, IndexError):
-        return 0.0  # it ended while we looked, or this kernel keeps no such times
-    return longest / 1e9
+            with open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as line:
+                ran, waited, _ = line.read().split()
+                times.append((int(ran) / 1e9, int(waited) / 1e9))
+    except (OSError, ValueError):
+        return times  # it ended while we looked, or this kernel keeps no such times
+    return times
 
 
 def send(pid: int, number: int) -> None:
@@ -206,13 +213,13 @@ def main(arguments: list[str]) -> None:
     for name in ("job", "result"):
         os.close(descriptors[name])
     how, (status, cpu_s, rss_kib) = _watch(child, wake, limits["processes"])
-    waited = waited_s()
+    ran_s, waited = times_of_the_living()
     left = kill_below(os.getpid())
     if how != "ended":
         import resource
 
         spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_s, rss_kib = spent.ru_utime + spent.ru_stime, spent.ru_maxrss
+        cpu_s, rss_kib = max(ran_s, spent.ru_utime + spent.ru_stime), spent.ru_maxrss
     if sys.platform != "linux":
         _kill_group(child)
     code = os.waitstatus_to_exitcode(status)
