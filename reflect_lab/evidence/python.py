@@ -201,10 +201,10 @@ def is_near_its_limit(caged: Caged, limits: Limits) -> bool:
 
 def is_starved(caged: Caged, limits: Limits) -> bool:
     """Whether the time ran out on a busy machine, so that it is not known what the draft would have done: its process
-    waited for a processor for half of its time or more, and all that it started had less than half of it as CPU time;
-    or what watches over it had no time to report these. So a draft that needs less than half of its time never fails
-    for the machine's sake, and any other is marked unstable (`is_near_its_limit`)."""
-    is_kept_waiting = caged.waited_s >= limits.wall_s / 2 and caged.cpu_s < limits.wall_s / 2
+    waited for a processor for three quarters of its time or more, and all that it started had less than a quarter of
+    it as CPU time; or what watches over it had no time to report these. So a draft that needs less than a quarter of
+    its time never fails for the machine's sake; every verdict of a timeout is marked unstable."""
+    is_kept_waiting = caged.waited_s >= 0.75 * limits.wall_s and caged.cpu_s < 0.25 * limits.wall_s
     return caged.end == "timeout" and (is_kept_waiting or caged.problem is not None)
 
 

@@ -229,8 +229,7 @@ def test_half_of_a_limit_is_near_it(seconds: float, cpu_s: float, end: str, is_n
     ("timeout", 1.0, 8.9, True),
     ("timeout", 9.9, 0.0, False),  # an endless loop
     ("timeout", 0.1, 0.0, False),  # it slept
-    ("timeout", 4.2, 5.8, True),  # it may have needed no more than it would have got
-    ("timeout", 5.2, 4.8, False),  # a busy machine that still gave it half of its time
+    ("timeout", 4.0, 6.0, False),  # a busy machine that still gave it a fair part
     ("timeout", 6.0, 8.0, False),  # it kept itself waiting: its own processes used the time
     ("exited", 1.0, 8.9, False),  # an answer is an answer
 ])  # fmt: skip
