@@ -133,12 +133,17 @@ def test_an_interrupt_before_the_first_draft_is_one_clean_line_too(lab: Lab) -> 
 
 
 def test_a_failed_run_stops_run_all_with_one_clean_line(lab: Lab) -> None:
-    (first, second) = (lab.kernel.start(f"%%reflect --model scripted:none.jsonl\n{SEA}"), lab.kernel.start("1 + 1"))
+    # It fails after a while: a kernel drops only those cells that have reached it by then.
+    late = {"role": "generator", "text": "", "delay_s": 1, "error": {"status": 401}}
+    lab.kernel.good(f"import json; open('late.jsonl', 'w').write(json.dumps({late!r}))")
+    (first, second) = (lab.kernel.start(f"%%reflect --model scripted:late.jsonl\n{SEA}"), lab.kernel.start("1 + 1"))
     first.finish()
     second._await_reply()
     assert first.status == "error" and len(first.errors[0]) == 1
-    assert "none.jsonl" in first.errors[0][0]
+    assert "HTTP 401" in first.errors[0][0]
     assert second.status == "aborted"
+    wrong = lab.kernel.start(f"%%reflect --model scripted:none.jsonl\n{SEA}").finish()
+    assert len(wrong.errors[0]) == 1 and "none.jsonl" in wrong.errors[0][0]
 
 
 def test_wrong_cells_are_one_line_that_names_the_place(lab: Lab) -> None:
