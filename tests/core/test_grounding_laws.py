@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reflect_lab.core.critique import RaisedIssue
@@ -11,6 +11,7 @@ from reflect_lab.core.grounding import Grounded, Sources
 from reflect_lab.core.policy import Policy, Rules
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import Fact, Requirement, Task
+from reflect_lab.core.values import find_values
 from reflect_lab.core.words import is_content, words
 from tests.core.strategies import LAW
 
@@ -76,6 +77,10 @@ def own_text(name: str, task: Task, draft: str, reports: tuple[Evidence, ...]) -
     return texts[name]
 
 
+def identifiers(text: str) -> set[frozenset[str]]:
+    return {value.readings for value in find_values(text) if value.kind == "identifier"}
+
+
 def plain(text: str) -> list[str]:
     return [word.text for word in words(text)]
 
@@ -95,6 +100,8 @@ def test_case_white_space_quote_marks_and_thousands_separators_change_no_ground(
     task: Task, evidence: str, draft: str, said: tuple[Evidence, ...], policy: Policy, data: st.DataObject
 ) -> None:
     recased = data.draw(st.sampled_from([str.upper, str.lower, str.title, str.swapcase]))(evidence)
+    # In capitals a word before a number makes an identifier of both ("INV 55821"): that is another value.
+    assume(identifiers(recased) == identifiers(evidence))
     spaced = recased.replace(" ", data.draw(st.sampled_from([" ", "  ", "\n", "\t"])))
     number = data.draw(st.sampled_from(SPELLINGS_OF_THE_NUMBER))
     quoted = data.draw(st.sampled_from(['"{}"', "“{}”", "'{}'", "«{}»", "`{}`", "{}"])).format(spaced)
