@@ -13,7 +13,8 @@ LocationKind = Literal["whole", "line", "lines", "clause", "path", "paragraph", 
 
 BUILT_IN_GATES: frozenset[str] = frozenset({"whole", "format"})
 """Gates of no check: the draft is cut off, empty or refused, or it is not clear which part of the reply it is."""
-AUTHORITATIVE: frozenset[str] = frozenset({"deterministic", "executed", "human"})
+WEAK_RANKS: frozenset[str] = frozenset({"retrieval", "model"})
+"""Ranks whose failures a critic may overrule. A rank that nobody knows is not among them: it fails safe."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class Evidence:
     @property
     def is_authoritative(self) -> bool:
         """Whether a failure of this source can't be overruled by a critic."""
-        return self.rank in AUTHORITATIVE
+        return self.rank not in WEAK_RANKS
 
     @property
     def failed_findings(self) -> tuple[Finding, ...]:

@@ -240,3 +240,9 @@ def test_findings_with_one_id_are_one_issue_that_is_sent_once() -> None:
     twice = replace(report("c1", "c2"), findings=(*report("c2", "c1").findings, *report("c1").findings))
     run, _ = play([Turn("a", (twice,))], CHECKED_TASK, policy(critic="never"))
     assert run.rounds[0].feedback and run.rounds[0].feedback.sent == ("tests/c2", "tests/c1")
+
+
+def test_a_failure_of_a_rank_that_nobody_knows_is_not_overruled() -> None:
+    odd = replace(report("case:1"), rank="god")  # type: ignore[arg-type]
+    run, _ = play([Turn("a", (odd,), (reply(score=0.9),))], CHECKED_TASK, policy(revisions=0))
+    assert run.outcome is not None and run.outcome.stop_reason != "pass"
