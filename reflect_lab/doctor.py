@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from reflect_lab.core.errors import WrongUse
+from reflect_lab.evidence.sandbox import selftest
+from reflect_lab.evidence.sandbox.landlock import SCOPES_SIGNALS
+from reflect_lab.evidence.sandbox.levels import Level
 from reflect_lab.models import embedded
 from reflect_lab.models.config import load_config
 from reflect_lab.session import Session, versions
@@ -52,7 +55,7 @@ def _parts(session: Session) -> Iterator[Diagnosis]:
     yield Diagnosis(part="packages", state="ok", found=packages)
     yield _live_view()
     yield from _models(session)
-    yield _sandbox()
+    yield from _sandbox()
     yield _traces(session)
     yield _spans(session)
 
@@ -102,13 +105,40 @@ def _settings(session: Session) -> Iterator[Diagnosis]:
         yield Diagnosis(part=f"endpoint {name}", state="ok" if is_set else "missing", found=found, advice=advice)
 
 
-def _sandbox() -> Diagnosis:
-    return Diagnosis(
-        part="sandbox",
-        state="note",
-        found="level 1: process limits (no isolation)",
-        advice="code of a live model is not run until --sandbox process says so",
-    )
+def _sandbox() -> Iterator[Diagnosis]:
+    """The levels that hold here by their self-test, then what is missing and how to get it."""
+    machine = selftest.machine()
+    best = machine.strongest
+    if best.number == 1:
+        advice = "code of a live model is not run until you consent in the live view, or say --sandbox process"
+        yield Diagnosis(part="sandbox", state="missing", found=f"level 1: {best.name}", advice=advice)
+    else:
+        held = f"level {best.number}: {best.name}; self-test passed"
+        yield Diagnosis(part="sandbox", state="ok", found=held, advice=_weaknesses(best))
+    for test in machine.tests:
+        if test.level == best:
+            continue
+        state: State = "ok" if test.why is None else "missing"
+        said = "passed" if test.why is None else f"failed: {test.why}"
+        part, found = f"sandbox level {test.level.number}", f"{test.level.name}; self-test {said}"
+        more = _weaknesses(test.level) if test.why is None else _what_to_do(test.level)
+        yield Diagnosis(part=part, state=state, found=found, advice=more)
+    for reason in machine.missing:
+        part, _, why = reason.partition(": ")
+        yield Diagnosis(part=f"sandbox {part}" if why else "sandbox", state="note", found=why or reason)
+
+
+def _weaknesses(level: Level) -> str | None:
+    """What an older Landlock leaves open, or takes from honest code."""
+    if level.number != 2 or (level.abi or 0) >= SCOPES_SIGNALS:
+        return None
+    return "this Landlock can't scope signals (Linux 6.12 can): code may signal its own process group only"
+
+
+def _what_to_do(level: Level) -> str:
+    if level.number == 3:
+        return "a container or a hardened system may forbid user namespaces; level 2 needs none"
+    return "a container's seccomp profile may forbid Landlock; newer ones allow it"
 
 
 def _traces(session: Session) -> Diagnosis:

@@ -92,7 +92,7 @@ async def _perform(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
         started = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(seconds_left(run)) as deadline:
-                return await _ask(run, step, roles, watch)
+                return await _ask(run, step, roles, watch, deadline)
         except Unaffordable as short:
             return NotAfforded(shortage=short.shortage, ledger=watch.collected())
         except ModelFailed as failure:
@@ -105,14 +105,14 @@ async def _perform(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
         return StepFailed(error=error, ledger=watch.collected())
 
 
-async def _ask(run: Run, step: Step, roles: Roles, watch: Watch) -> Event:
+async def _ask(run: Run, step: Step, roles: Roles, watch: Watch, deadline: asyncio.Timeout) -> Event:
     if isinstance(step, WriteDraft):
         return await _write(run, step, roles, watch)
     if isinstance(step, AskCritic):
         return await _criticise(run, step, roles, watch)
     if isinstance(step, GatherEvidence):
         seen = with_candidate(run, step.candidate)
-        evidence = await roles.evidence.gather(seen, _Hooks(seen, watch, step))
+        evidence = await roles.evidence.gather(seen, _Hooks(seen, watch, deadline, step))
         return EvidenceGathered(evidence=sound(evidence), candidate=step.candidate, ledger=watch.collected())
     assert isinstance(step, Decide)
     return await _decide(run, roles)

@@ -27,6 +27,7 @@ from reflect_lab.core.version import __version__
 from reflect_lab.documents.front_matter import CellOptions
 from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
+from reflect_lab.evidence.check import Consent
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.handover import (
     continued,
@@ -96,16 +97,18 @@ class Session:
         observers: Sequence[Observer] = (),
         traces: str | Path | None = None,
         base: Path | None = None,
+        consent: Consent | None = None,
     ) -> Run:
         """Runs the bounded loop on a task and returns the finished run; raises WrongUse before anything is spent.
 
         `base` anchors relative paths of the options (script, policy, critic file); it is the task file's folder. Under
         `on_exhaustion: model:NAME` a run that is exhausted is followed by a child run, which is returned then.
+        `consent` is asked each time that code of a live model could run with process limits only.
         """
         cell = read_cell(task)
         chosen = (options or RunOptions()).over(cell.options)
         base = base or self.cwd
-        run, roles = await self.prepare(cell.task, chosen, base)
+        run, roles = await self.prepare(cell.task, chosen, base, consent=consent)
         return await self._perform(run, roles, chosen, base, [*observers], traces)
 
     async def fork(
@@ -175,7 +178,13 @@ class Session:
             return taken_over if has_draft(taken_over) else failed_to_continue(ended, taken_over)
 
     async def prepare(
-        self, task: Task, options: RunOptions, base: Path, *, script_base: Path | None = None
+        self,
+        task: Task,
+        options: RunOptions,
+        base: Path,
+        *,
+        script_base: Path | None = None,
+        consent: Consent | None = None,
     ) -> tuple[Run, Roles]:
         """The empty run and the roles that will perform it. `script_base` anchors the model's script, where that is not
         `base`."""
@@ -213,6 +222,7 @@ class Session:
             task,
             sandbox=options.sandbox or "auto",
             code_is_trusted=not client.is_live,
+            consent=consent,
             folder=base,
             scripted=script.next_check if script else None,
             scripted_names=script.check_names if script else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -145,9 +146,21 @@ class CheckWatch:
 
     run: Run
     watch: Watch
+    deadline: asyncio.Timeout
 
     def check(self, spec: CheckSpec) -> AbstractContextManager[object]:
         return self.watch.around("around_check", self.run, spec)
 
     def evidence(self, evidence: Evidence) -> None:
         self.watch.tell("on_evidence", self.run, evidence)
+
+    @contextlib.contextmanager
+    def pausing(self) -> Iterator[None]:
+        """The step's deadline is put off by the time that passes within."""
+        clock, end = asyncio.get_running_loop().time, self.deadline.when()
+        started = clock()
+        self.deadline.reschedule(None)
+        try:
+            yield
+        finally:
+            self.deadline.reschedule(None if end is None else end + clock() - started)

@@ -51,6 +51,9 @@ class CheckHooks(Protocol):
     def evidence(self, evidence: Evidence) -> None:
         """One check is done, within its `check`."""
 
+    def pausing(self) -> AbstractContextManager[object]:
+        """Around waiting for a person: the run's time stands still meanwhile."""
+
 
 class EvidenceHooks(CheckHooks, Protocol):
     """The same for a source that asks a model through the loop."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -15,6 +15,7 @@ from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 
 SandboxChoice = Literal["auto", "process", "off"]
+Consent = Callable[[], Awaitable[bool]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +46,13 @@ class Check(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """What checks may know beside their own options: the task, whether the draft's code may run, and the folder
-    that relative paths start from."""
+    that relative paths start from. `consent` asks the user whether this code may run once with process limits only;
+    None where nobody can be asked."""
 
     task: Task
     sandbox: SandboxChoice = "auto"
     code_is_trusted: bool = False
+    consent: Consent | None = None
     folder: Path | None = None
 
 

@@ -16,7 +16,8 @@ from reflect_lab.core.roles import CheckHooks
 from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
-from reflect_lab.evidence.check import Check, Factory, Report, SandboxChoice, Surroundings
+from reflect_lab.evidence.check import Check, Consent, Factory, Report, SandboxChoice, Surroundings
+from reflect_lab.evidence.permission import Asking
 from reflect_lab.evidence.registry import BUILT_IN
 from reflect_lab.evidence.scripted import PlayedCheck, Script
 
@@ -29,7 +30,8 @@ NAMED_ONLY = ("custom", "scripted")
 class Checks:
     """All checks of a task. Raises WrongUse at once for a check that can't be used.
 
-    `code_is_trusted` is False where a live model writes the drafts: with `sandbox="auto"` their code does not run.
+    `code_is_trusted` is False where a live model writes the drafts: with `sandbox="auto"` their code runs isolated, and
+    where the machine can't isolate it only if `consent` says so.
     `folder` is where relative paths start from.
     `scripted` gives the next line of a scripted check, `scripted_names` the names that it knows (None: unknown).
     """
@@ -40,17 +42,20 @@ class Checks:
         *,
         sandbox: SandboxChoice = "auto",
         code_is_trusted: bool = False,
+        consent: Consent | None = None,
         scripted: Script | None = None,
         scripted_names: Collection[str] | None = None,
         kinds: Mapping[str, Factory] = BUILT_IN,
         folder: Path | None = None,
     ) -> None:
         surroundings = Surroundings(task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder)
+        self._asking = {spec.name: Asking(consent) for spec in task.checks if consent is not None}
         self._checks: dict[str, Check] = {}
         for spec in task.checks:
             if spec.name in self._checks:
                 raise WrongUse(f"two checks have the name {shown(spec.name)}; give one of them another")
             is_scripted = scripted is not None and (scripted_names is None or spec.name in scripted_names)
+            surroundings = replace(surroundings, consent=self._asking.get(spec.name))
             real = _real(spec, surroundings, kinds, is_scripted)
             self._checks[spec.name] = PlayedCheck(spec, scripted, real) if is_scripted and scripted else _known(real)
 
@@ -91,8 +96,8 @@ class Checks:
         self, spec: CheckSpec, draft: Draft, hooks: CheckHooks, reason: str | None, spare: int | None
     ) -> Evidence:
         """One check's evidence; a `reason` says why it does not run, `spare` how often more the budget allows."""
-        check = self._checks[spec.name]
-        with hooks.check(spec):
+        check, asking = self._checks[spec.name], self._asking.get(spec.name, Asking())
+        with hooks.check(spec), asking.through(hooks):
             started = time.monotonic()
             if reason is None:
                 report = await _performed(spec, check, draft, may_repeat=spare is None or spare > 0)
@@ -109,7 +114,7 @@ class Checks:
                 requirements=spec.requirements,
                 sandbox=report.sandbox,
                 provenance=report.provenance,
-                seconds=time.monotonic() - started,
+                seconds=time.monotonic() - started - asking.waited_s,
                 executions=report.executions,
                 fix=report.fix,
             )

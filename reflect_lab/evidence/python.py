@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import platform
+import sys
 import warnings
 from pathlib import Path
 
@@ -11,18 +12,14 @@ from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, text_sha256
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.permission import permitted
 from reflect_lab.evidence.plain import Malformed
 from reflect_lab.evidence.sandbox import cage, runner, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.limits import Limits, process_limits, switched_off
+from reflect_lab.evidence.sandbox.limits import Limits, switched_off
 from reflect_lab.evidence.splitting import Case, plan
 from reflect_lab.evidence.verdicts import Verdict, verdict
 from reflect_lab.evidence.wording import counted, report, shown
-
-_NEEDS_CONSENT = (
-    "this code was written by a live model and only process limits are there, which do not isolate it; "
-    "`--sandbox process` lets it run"
-)
 
 
 _EACH_BYTES, _TOGETHER_BYTES = 1 << 16, 700_000
@@ -48,7 +45,7 @@ class PythonSyntaxCheck:
         limits = Limits()
         caged = await cage.run(Path(text_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
         answers = [a for a in caged.answers if "problem" in a]
-        sandbox, provenance = process_limits(limits, None), _provenance(caged, draft.text)
+        sandbox, provenance = caged.sandbox(None), _provenance(caged, draft.text)
         if caged.is_environments_fault or caged.malformed:
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         problem, line = (answers[0]["problem"], answers[0]["line"]) if answers else (_ended(caged, limits), None)
@@ -97,12 +94,12 @@ class PythonCheck:
         self._surroundings = surroundings
 
     async def run(self, draft: Draft) -> Report:
-        refused = self._refused()
-        if refused is not None:
-            return Report(status="not_run", text=refused, sandbox=switched_off(), executions=0)
-        caged = await cage.run(Path(runner.__file__), self._job(draft), self._limits)
+        level = await permitted(self._surroundings)
+        if isinstance(level, str):
+            return Report(status="not_run", text=level, sandbox=switched_off(), executions=0)
+        caged = await cage.run(Path(runner.__file__), self._job(draft), self._limits, level)
         are_split = all(case.is_split for case in self._plan.cases)
-        sandbox = process_limits(self._limits, "split" if are_split else "in_process")
+        sandbox = caged.sandbox("split" if are_split else "in_process")
         stability = "unstable" if is_near_its_limit(caged, self._limits) else "stable"
         provenance = {**_provenance(caged, draft.text, self._setup + self._code), "stability": stability}
         fault = self._fault(caged)
@@ -144,14 +141,6 @@ class PythonCheck:
                 f"; {beside} could not be split and {'was' if beside == 1 else 'were'} judged in the draft's process"
             )
         return f"{text}; unstable, near its time limit" if stability == "unstable" else text
-
-    def _refused(self) -> str | None:
-        """Why no code runs; None only where that was said, or where the code is no live model's."""
-        if self._surroundings.sandbox == "process":
-            return None
-        if self._surroundings.sandbox == "auto":
-            return None if self._surroundings.code_is_trusted else _NEEDS_CONSENT
-        return "the sandbox is off, so no code of the draft runs"
 
     def _fault(self, caged: Caged) -> str | None:
         """Why this execution says nothing about the draft, if so."""
@@ -249,10 +238,12 @@ def _provenance(caged: Caged, code: str, tests: str | None = None) -> dict[str, 
     ended = str(caged.code) if caged.end in ("exited", "signal") else caged.end
     return {
         "python": platform.python_version(),
+        "interpreter": sys.executable,
         "code_sha256": text_sha256(code),
         **({"tests_sha256": text_sha256(tests)} if tests is not None else {}),
         "exit": ended,
         "cpu_s": f"{caged.cpu_s:.3f}",
         "peak_rss_bytes": str(caged.peak_rss_bytes),
         "is_output_cut": str(caged.is_output_cut).lower(),
+        **caged.level.provenance,
     }

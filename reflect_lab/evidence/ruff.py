@@ -16,7 +16,7 @@ from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.sandbox import cage, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.limits import Limits, process_limits
+from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.wording import counted, report, shown
 
 _RULES = ("E4", "E7", "E9", "F")
@@ -59,9 +59,9 @@ class RuffCheck:
         limits = Limits()
         rules = ["--select", ",".join(self._select), *(["--ignore", ",".join(self._ignore)] if self._ignore else [])]
         job = {"mode": "ruff", "program": program, "rules": rules, "text": draft.text}
-        caged = await cage.run(Path(text_runner.__file__), job, limits)
+        caged = await cage.run(Path(text_runner.__file__), job, limits, readable=(program,))
         answer = next((one for one in caged.answers if "findings" in one), None)
-        sandbox = process_limits(limits, None)
+        sandbox = caged.sandbox(None)
         if answer is None or caged.is_environments_fault or caged.malformed:
             return Report(status="error", text=_fault(caged), sandbox=sandbox)
         findings = self._findings(answer["findings"])

@@ -14,7 +14,7 @@ from reflect_lab.evidence import sql_runner
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
 from reflect_lab.evidence.sandbox import cage
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.limits import Limits, process_limits, switched_off
+from reflect_lab.evidence.sandbox.limits import Limits, switched_off
 from reflect_lab.evidence.sql_database import copied
 from reflect_lab.evidence.sql_findings import Answers, SqlFindings, first
 from reflect_lab.evidence.sql_options import MOST_ROWS, read_options
@@ -42,7 +42,7 @@ class SqlSyntaxCheck:
     async def run(self, draft: Draft) -> Report:
         limits = _limits(10.0)
         caged = await cage.run(Path(sql_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
-        sandbox, provenance = process_limits(limits, "split"), _provenance(caged, draft.text)
+        sandbox, provenance = caged.sandbox("split"), _provenance(caged, draft.text)
         # Parsing is quick whatever the text: what takes long is a busy machine.
         if caged.is_environments_fault or caged.malformed or caged.end == "timeout":
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
@@ -118,7 +118,7 @@ class SqlCheck:
         }
         caged = await cage.run(Path(sql_runner.__file__), job, self._limits)
         # One SELECT can't change what the statements of a check block see, but they do run in its process.
-        sandbox = process_limits(self._limits, "in_process" if self._copy.cases else "split")
+        sandbox = caged.sandbox("in_process" if self._copy.cases else "split")
         provenance = _provenance(caged, draft.text, self._tests)
         if caged.is_environments_fault or caged.malformed or first(caged.answers, "ready") is None:
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)

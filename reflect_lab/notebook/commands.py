@@ -15,6 +15,7 @@ from reflect_lab.core.observer import Latest, Observer
 from reflect_lab.core.run import Run
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.task_cell import Cell, fill_task, parse_cell
+from reflect_lab.evidence.check import Consent
 from reflect_lab.notebook.critic_commands import CriticCommands
 from reflect_lab.notebook.errors import CellError, clean_errors
 from reflect_lab.notebook.explain import Explainer
@@ -63,7 +64,7 @@ class Commands:
             # In a thread: the first time, this imports what records runs.
             view = self._view(parsed, await asyncio.to_thread(self.session.destination, parsed.traces))
             latest = Latest()
-            running = asyncio.ensure_future(self._run(task, parsed, [latest, view]))
+            running = asyncio.ensure_future(self._run(task, parsed, [latest, view], view.consent()))
             view.on_stop(running.cancel)
             try:
                 run = await outlive_interrupt(running, latest)
@@ -129,10 +130,12 @@ class Commands:
             view.start(where)
         return view
 
-    async def _run(self, task: Cell, parsed: Any, observers: list[Observer]) -> Run:
+    async def _run(self, task: Cell, parsed: Any, observers: list[Observer], consent: Consent | None = None) -> Run:
         if parsed.explain:
             observers = [*observers, Explainer()]
-        return await self.session.reflect(task, run_options(parsed), observers=observers, traces=parsed.traces)
+        return await self.session.reflect(
+            task, run_options(parsed), observers=observers, traces=parsed.traces, consent=consent
+        )
 
     def _without_buttons(self, line: str, cell: str, why: str | None) -> Run:
         with clean_errors():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,6 +12,12 @@ from reflect_lab.core.events import Event
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.run import LedgerRow, Run
 from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, WriteDraft
+from reflect_lab.evidence.check import Consent
+
+QUESTION = (
+    "A live model wrote this code, and this machine can't isolate it (%reflect doctor says what to install). With "
+    "process limits only it could read and change your files and use the network."
+)
 
 
 class View(Observer):
@@ -25,6 +32,10 @@ class View(Observer):
 
     def on_stop(self, stop: Callable[[], object]) -> None:
         """Gives the view something to call when the user presses Stop."""
+
+    def consent(self) -> Consent | None:
+        """What asks the user whether a live model's code may run once without isolation; None where no button is."""
+        return None
 
     def finish(self, run: Run) -> None:
         """Shows the finished run."""
@@ -57,6 +68,7 @@ class LiveView(View):
         self._widget: Any = None
         self._handle: Any = None
         self._doing = ""
+        self._answer: asyncio.Future[bool] | None = None
 
     def on_stop(self, stop: Callable[[], object]) -> None:
         self._stop = stop
@@ -67,6 +79,7 @@ class LiveView(View):
         super().start(traces)
         self._widget = RunWidget(traces)
         self._widget.on_stop(self._pressed)
+        self._widget.on_answer(self._answered)
         self._widget.show_live("starting")
         self._handle = _display(self._widget, display_id=True)
 
@@ -104,6 +117,27 @@ class LiveView(View):
         layout = self._widget.layout
         self._widget.close()
         layout.close()
+
+    def consent(self) -> Consent | None:
+        return self._ask
+
+    async def _ask(self) -> bool:
+        """Shows the question with its buttons and waits for one of them."""
+        while self._answer is not None:  # one question after the other
+            await asyncio.wait({self._answer})
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._answer = answer
+        try:
+            self._widget.show_live("waiting for you", question=QUESTION)
+            return await answer
+        finally:
+            self._answer = None
+            answer.cancel()
+            self._widget.show_live(self._doing)
+
+    def _answered(self, may_run: bool) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(may_run)
 
     def _pressed(self) -> None:
         if self._stop is not None:

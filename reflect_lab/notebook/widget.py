@@ -42,6 +42,7 @@ class RunWidget(anywidget.AnyWidget):
         )
         super().__init__(traces=traces)
         self._stop_callbacks: list[Callable[[], None]] = []
+        self._answer_callbacks: list[Callable[[bool], None]] = []
         self._unsent = 0
         self.on_msg(self._receive)
 
@@ -57,10 +58,12 @@ class RunWidget(anywidget.AnyWidget):
         elapsed: float | None = None,
         can_stop: bool = True,
         buttons_off_reason: str | None = None,
+        question: str | None = None,
     ) -> None:
         """Show what the loop does now. `step` is in plain words, `text` the answer so far, `elapsed` in seconds.
 
-        Without `can_stop` the view says `buttons_off_reason` in the button's place.
+        Without `can_stop` the view says `buttons_off_reason` in the button's place. A `question` is whether code may
+        run once with process limits only; it is shown with its two buttons.
         """
         self._unsent = 0
         self.live = _sendable(
@@ -70,6 +73,7 @@ class RunWidget(anywidget.AnyWidget):
                 "elapsed": elapsed,
                 "can_stop": can_stop,
                 "buttons_off_reason": buttons_off_reason,
+                "question": question,
                 "seq": 0,
             }
         )
@@ -100,10 +104,20 @@ class RunWidget(anywidget.AnyWidget):
         self._stop_callbacks.append(callback)
         return lambda: self._stop_callbacks.remove(callback)
 
+    def on_answer(self, callback: Callable[[bool], None]) -> Callable[[], None]:
+        """Call `callback` when the user answers a question: True where the code may run. Returns what takes it back."""
+        self._answer_callbacks.append(callback)
+        return lambda: self._answer_callbacks.remove(callback)
+
     def _receive(self, _widget: object, content: object, _buffers: object) -> None:
-        if isinstance(content, dict) and content.get("type") == "stop":
+        if not isinstance(content, dict):
+            return
+        if content.get("type") == "stop":
             for callback in tuple(self._stop_callbacks):
                 callback()
+        if content.get("type") == "answer":
+            for answered in tuple(self._answer_callbacks):
+                answered(content.get("may_run") is True)
 
 
 def _built(name: str) -> str:

@@ -14,6 +14,8 @@ from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Draft, Round, Run
 from reflect_lab.core.task import CheckSpec, Fact, Requirement, Task
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.sandbox import selftest
+from reflect_lab.evidence.sandbox.levels import Level
 
 T = TypeVar("T")
 
@@ -35,6 +37,12 @@ class Remember:
 
     def evidence(self, evidence: Evidence) -> None:
         self.told.append(f"{evidence.source} {evidence.status}")
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        self.told.append("asks")
+        yield
+        self.told.append("answered")
 
 
 def task(
@@ -83,3 +91,8 @@ def wait_for(look: Callable[[], T], seconds: float = 5.0) -> T:
     while not (seen := look()) and time.monotonic() < end:
         os.sched_yield()
     return seen
+
+
+def isolated_levels() -> list[Level]:
+    """The levels above 1 that hold on this machine, strongest first."""
+    return [test.level for test in selftest.machine().tests if test.why is None]

@@ -1,4 +1,4 @@
-"""The caged process: limits, and nothing left behind."""
+"""The caged process at level 1: limits, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.evidence.sandbox import cage, runner
 from reflect_lab.evidence.sandbox.caged import Caged, read_answers
+from reflect_lab.evidence.sandbox.levels import PROCESS
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.sandbox.surroundings import environment, kill_marked
 from tests.evidence.evidence_support import Remember, gather, is_alive, run_with, task, wait_for
@@ -29,7 +30,7 @@ def job(draft: str) -> dict[str, object]:
 
 
 def run(draft: str, limits: Limits = Limits()) -> Caged:
-    return cage.run_blocking(RUNNER, job(draft), limits)
+    return cage.run_blocking(RUNNER, job(draft), limits, level=PROCESS)
 
 
 def pid_in(file: Path) -> int:
@@ -47,7 +48,7 @@ async def test_cancelling_ends_the_child_before_the_cancellation_goes_on(tmp_pat
     spec = CheckSpec(name="python", kind="python", options={"code": "pass"})
     a_task = task(spec)
     work = asyncio.create_task(
-        Checks(a_task, code_is_trusted=True).gather(run_with(a_task, writes_its_pid(tmp_path / "pid")), Remember())
+        Checks(a_task, sandbox="process").gather(run_with(a_task, writes_its_pid(tmp_path / "pid")), Remember())
     )
     pid = await asyncio.to_thread(pid_in, tmp_path / "pid")
     assert is_alive(pid)
@@ -130,7 +131,9 @@ def test_when_we_are_killed_the_child_ends_too(tmp_path: Path) -> None:
     program = (
         "from pathlib import Path\nfrom reflect_lab.evidence.sandbox import cage, runner\n"
         "from reflect_lab.evidence.sandbox.limits import Limits\n"
-        f"cage.run_blocking(Path(runner.__file__), {job(writes_its_pid(tmp_path / 'pid'))!r}, Limits(wall_s=60.0))\n"
+        "from reflect_lab.evidence.sandbox.levels import PROCESS\n"
+        f"job = {job(writes_its_pid(tmp_path / 'pid'))!r}\n"
+        "cage.run_blocking(Path(runner.__file__), job, Limits(wall_s=60.0), level=PROCESS)\n"
     )
     ours = subprocess.Popen(
         [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd(), "TMPDIR": str(tmp_path)}

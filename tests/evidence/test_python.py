@@ -104,7 +104,7 @@ async def test_a_case_belongs_to_a_requirement_only_where_the_block_names_one(
     assert evidence.requirements == covers
 
 
-async def test_the_record_names_level_limits_integrity_and_hashes() -> None:
+async def test_the_record_names_level_limits_integrity_and_hashes(no_isolation: None) -> None:
     draft = "def f(x): return 4"
     evidence = await python(draft)
     assert (evidence.rank, evidence.executions, evidence.gate) == ("executed", 1, False)
@@ -137,7 +137,7 @@ async def test_code_of_the_check_that_is_not_valid_is_wrong_use(code: str, messa
     ({"sandbox": "non-sense", "code_is_trusted": True}, "not_run", "off"),
 ])  # fmt: skip
 async def test_code_of_a_live_model_runs_only_with_consent(
-    options: dict[str, object], status: str, reason: str
+    no_isolation: None, options: dict[str, object], status: str, reason: str
 ) -> None:
     specs = (
         CheckSpec(name="python:1/syntax", kind="python_syntax", gate=True),

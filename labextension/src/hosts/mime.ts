@@ -27,7 +27,7 @@ export class RunOutput extends Widget implements IRenderMime.IRenderer {
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const state = stateOf(model.data[this.mimeType]);
     if (this.view === null) {
-      this.view = mount(this.node, state, { stop: null });
+      this.view = mount(this.node, state, { stop: null, answer: null });
     } else {
       this.view.update(state);
     }

@@ -53,7 +53,10 @@ export function withDelta(live: Live, message: unknown): Live | null {
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   let state = stateOf(model);
   let frame: number | null = null;
-  const view = mount(el, state, { stop: () => model.send({ type: 'stop' }) });
+  const view = mount(el, state, {
+    stop: () => model.send({ type: 'stop' }),
+    answer: mayRun => model.send({ type: 'answer', may_run: mayRun })
+  });
   const draw = (): void => {
     frame = null;
     view.update(state);

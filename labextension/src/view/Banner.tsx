@@ -32,6 +32,7 @@ export function Banner({ run, live, actions }: { run: Run | null; live: Live | n
         </div>
         {live === null && run !== null && run.outcome !== null && <Reason run={run} outcome={run.outcome} />}
         {live !== null && <LiveLine live={live} actions={actions} />}
+        {live?.question && actions.answer !== null && <Question text={live.question} answer={actions.answer} />}
         {run !== null && <Spent run={run} />}
       </div>
     </header>
@@ -127,6 +128,28 @@ function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Elem
           <Icon name="info" /> <Words text={live.buttons_off_reason ?? 'Buttons are off here; interrupt the kernel.'} />
         </span>
       )}
+    </div>
+  );
+}
+
+/** Asks before a live model's code runs without isolation. Nothing is started before an answer. */
+function Question({ text, answer }: { text: string; answer: (mayRun: boolean) => void }): JSX.Element {
+  const [isAnswered, setAnswered] = useState(false);
+  const say = (mayRun: boolean): void => {
+    setAnswered(true);
+    answer(mayRun);
+  };
+  return (
+    <div class="rl-question" role="group" aria-label="May this code run?">
+      <p class="rl-message rl-alarm" role="alert">
+        <Icon name="warning" /> <Words text={text} />
+      </p>
+      <button type="button" class="rl-button" disabled={isAnswered} onClick={() => say(true)}>
+        Run this code once with process limits only
+      </button>{' '}
+      <button type="button" class="rl-button" disabled={isAnswered} onClick={() => say(false)}>
+        Don’t run it
+      </button>
     </div>
   );
 }

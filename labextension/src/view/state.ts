@@ -10,6 +10,8 @@ export interface Live {
   buttons_off_reason: string | null;
   /** How many streamed pieces `text` already holds. */
   seq: number;
+  /** Whether a live model's code may run once with process limits only; null while nothing is asked. */
+  question?: string | null;
 }
 
 export interface ViewState {
@@ -23,6 +25,8 @@ export interface ViewState {
 
 export interface Actions {
   stop: (() => void) | null;
+  /** Answers the question of a running loop. */
+  answer: ((mayRun: boolean) => void) | null;
 }
 
 export const EMPTY: ViewState = { run: null, live: null, traces: null, leftOut: [], problem: null };

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import marshal
 import os
 import secrets
 import selectors
@@ -19,20 +20,33 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO
 
 from reflect_lab.evidence.sandbox import warden
 from reflect_lab.evidence.sandbox.caged import Caged, End, read_answers, with_report
+from reflect_lab.evidence.sandbox.levels import Level
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.sandbox.surroundings import environment, kill_marked, remove_folder
 
 _ANSWER_BYTES = 1 << 20
 _GRACE_S = 0.25
+_HERE = "reflect_lab.evidence.sandbox"
+_WARDEN = f"""
+import sys
+for name in {[_HERE.rsplit(".", n)[0] for n in (2, 1, 0)]!r}:
+    module = sys.modules[name] = type(sys)(name)
+    module.__path__ = []
+module.__path__ = [{str(Path(__file__).parent)!r}]
+from {_HERE}.warden import main
+main(sys.argv[1:])
+"""
+"""The warden is imported, not run as a script: its compiled form is read then. Of the packages above it only the names
+are there. Both are for speed."""
 
 
 class StopSwitch:
@@ -59,11 +73,21 @@ class StopSwitch:
                 os.close(self._write)
 
 
-async def run(program: Path, job: Mapping[str, object], limits: Limits) -> Caged:
-    """Runs `program` on `job` without blocking the event loop. When the caller is cancelled, all processes are ended
+async def run(
+    program: Path,
+    job: Mapping[str, object],
+    limits: Limits,
+    level: Level | None = None,
+    *,
+    readable: Sequence[str] = (),
+) -> Caged:
+    """Runs `program` on `job` without blocking the event loop: at `level`, by default the strongest that passes its
+    self-test here. Above level 1 the program reads the system's files, this Python's, itself and what is `readable`
+    (absolute paths), and writes below its home folder alone. When the caller is cancelled, all processes are ended
     before the cancellation goes on."""
     switch = StopSwitch()
-    work = asyncio.get_running_loop().run_in_executor(None, partial(run_blocking, program, job, limits, switch))
+    call = partial(run_blocking, program, job, limits, switch, level, readable=readable)
+    work = asyncio.get_running_loop().run_in_executor(None, call)
     work.add_done_callback(lambda _: switch.close())
     try:
         return await asyncio.shield(work)
@@ -75,18 +99,33 @@ async def run(program: Path, job: Mapping[str, object], limits: Limits) -> Caged
         raise
 
 
-def run_blocking(program: Path, job: Mapping[str, object], limits: Limits, switch: StopSwitch | None = None) -> Caged:
+def run_blocking(
+    program: Path,
+    job: Mapping[str, object],
+    limits: Limits,
+    switch: StopSwitch | None = None,
+    level: Level | None = None,
+    *,
+    readable: Sequence[str] = (),
+) -> Caged:
     """As `run`, for threads. Never raises for anything that the program or the machine does: see `Caged.end`."""
+    if level is None:
+        from reflect_lab.evidence.sandbox.selftest import strongest  # it runs its probes through this module
+
+        level = strongest()
     started = time.monotonic()
+    ended = Caged(end="not_started", level=level, limits=limits)
     if os.name != "posix":
-        return Caged(end="not_started", problem="process limits need a POSIX system")
+        return replace(ended, problem="process limits need a POSIX system")
     home = None
     try:
         home = tempfile.mkdtemp(prefix="reflect-lab-")
+        confinement = level.confinement(program, home, readable, limits.disk_bytes)
         with ExitStack() as stack:
-            return _Session(program, job, limits, switch, home, started, stack).run()
+            caged = _Session(program, job, limits, confinement, switch, home, started, stack).run()
+            return replace(caged, level=level, limits=limits)
     except (OSError, RecursionError) as error:
-        return Caged(end="not_started", problem=f"{type(error).__name__}: {error}", seconds=time.monotonic() - started)
+        return replace(ended, problem=f"{type(error).__name__}: {error}", seconds=time.monotonic() - started)
     finally:
         if home is not None:
             remove_folder(home)
@@ -120,6 +159,7 @@ class _Session:
         program: Path,
         job: Mapping[str, object],
         limits: Limits,
+        confinement: Mapping[str, object],
         switch: StopSwitch | None,
         home: str,
         started: float,
@@ -138,7 +178,7 @@ class _Session:
         self._job = memoryview(json.dumps({**job, "nonce": self._nonce}).encode())
         ends = (job_read, result_write, status_write)
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            self._command(program, ends),
+            self._command(program, confinement, ends),
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=output_write,
@@ -166,7 +206,7 @@ class _Session:
             self._open.discard(descriptor)
             os.close(descriptor)
 
-    def _command(self, program: Path, ends: tuple[int, int, int]) -> list[str]:
+    def _command(self, program: Path, confinement: Mapping[str, object], ends: tuple[int, int, int]) -> list[str]:
         limits = self._limits
         numbers = {
             "cpu_s": limits.cpu_s,
@@ -175,11 +215,11 @@ class _Session:
             "open_files": limits.open_files,
             "processes": limits.processes,
         }
+        orders = marshal.dumps({"limits": numbers, "confinement": dict(confinement)}).hex()
         # As -I, but PYTHONHASHSEED is obeyed (-I ignores every PYTHON* variable); ours are the only ones there.
         python = [sys.executable, "-s", "-P"]
         return [
-            *python, "-S", warden.__file__, *map(str, ends), *(f"{key}={value}" for key, value in numbers.items()),
-            "--", *python, str(program), str(ends[1]),
+            *python, "-S", "-c", _WARDEN, *map(str, ends), orders, *python, str(program), str(ends[1]),
         ]  # fmt: skip
 
     def run(self) -> Caged:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from reflect_lab.core.evidence import Sandbox
+from reflect_lab.evidence.sandbox.levels import PROCESS, Level
+from reflect_lab.evidence.sandbox.limits import Limits, recorded
 
 End = Literal["exited", "signal", "timeout", "flood", "processes", "stopped", "not_started", "lost"]
 
@@ -17,7 +21,7 @@ class Caged:
     `code` is its exit code, negative for a signal, None where it never ended by itself. `answers` are its JSON lines;
     `malformed` says why they can't be trusted to be whole. `output` is what it printed, capped. Times are in seconds:
     `cpu_s` of the whole tree, `waited_s` the longest that one of its threads was ready to run and got no processor (0
-    where the system does not tell).
+    where the system does not tell). `level` and `limits` are those that it was run under.
     """
 
     end: End
@@ -32,11 +36,17 @@ class Caged:
     waited_s: float = 0.0
     peak_rss_bytes: int = 0
     left_behind: int = 0
+    level: Level = PROCESS
+    limits: Limits = field(default_factory=Limits)
 
     @property
     def is_environments_fault(self) -> bool:
         """Whether this says nothing about the draft: nothing started, or we lost or stopped it."""
         return self.end in ("not_started", "lost", "stopped")
+
+    def sandbox(self, integrity: Literal["split", "in_process"] | None) -> Sandbox:
+        """Where it ran, as it is recorded with the evidence; `integrity` says who compared (None: nothing was)."""
+        return recorded(self.level, self.limits, integrity)
 
 
 def with_report(caged: Caged, report: list[str]) -> Caged:

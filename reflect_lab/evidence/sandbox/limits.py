@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reflect_lab.core.evidence import Sandbox
-
-LEVEL_NAMES = {0: "off", 1: "process limits (no isolation)"}
+from reflect_lab.evidence.sandbox.levels import LEVEL_NAMES, Level
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,34 +15,41 @@ class Limits:
     """What a caged process may use. `wall_s` counts from its start, interpreter included.
 
     `cpu_s`, `memory_bytes` (address space), `file_bytes` (one file) and `open_files` hold for each process;
-    `processes` for all together. Of what is printed, `output_bytes` are kept; over `flood_bytes` ends the process.
+    `processes` for all together, and so do `disk_bytes` for all files, at level 3 only. Of what is printed,
+    `output_bytes` are kept; over `flood_bytes` ends the process.
     """
 
     wall_s: float = 10.0
     cpu_s: int = 10
     memory_bytes: int = 1 << 30
     file_bytes: int = 64 << 20
+    disk_bytes: int = 128 << 20
     open_files: int = 128
     processes: int = 64
     output_bytes: int = 256 * 1024
     flood_bytes: int = 64 << 20
 
 
-def process_limits(limits: Limits, integrity: Literal["split", "in_process"] | None) -> Sandbox:
-    """Level 1 as it is recorded: it stops accidents and runaways, it does not isolate."""
+def recorded(level: Level, limits: Limits, integrity: Literal["split", "in_process"] | None) -> Sandbox:
+    """A level and its limits as they are recorded with the evidence."""
+    held: dict[str, float | int | str] = {
+        "wall_s": limits.wall_s,
+        "cpu_s": limits.cpu_s,
+        "memory_bytes": limits.memory_bytes,
+        "file_bytes": limits.file_bytes,
+        "open_files": limits.open_files,
+        "processes": limits.processes,
+        "output_bytes": limits.output_bytes,
+        "user": "root" if os.name == "posix" and os.geteuid() == 0 else "ordinary",
+    }
+    if level.number == 3:
+        held["disk_bytes"] = limits.disk_bytes
     return Sandbox(
-        level=1,
-        name=LEVEL_NAMES[1],
-        limits={
-            "wall_s": limits.wall_s,
-            "cpu_s": limits.cpu_s,
-            "memory_bytes": limits.memory_bytes,
-            "file_bytes": limits.file_bytes,
-            "open_files": limits.open_files,
-            "processes": limits.processes,
-            "output_bytes": limits.output_bytes,
-            "user": "root" if os.name == "posix" and os.geteuid() == 0 else "ordinary",
-        },
+        level=level.number,
+        name=level.name,
+        abi=level.abi,
+        limits=held,
+        selftest=level.selftest,
         verdict_integrity=integrity,
     )
 

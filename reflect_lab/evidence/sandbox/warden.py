@@ -1,22 +1,32 @@
 """The warden: a small process between us and a caged one. It sets the limits, waits, and ends all that was begun.
 
-It runs as a script (`python -S -P warden.py …`) and uses the standard library only. As the sub-reaper of everything
-below it, it is the parent of every orphan, so a daemon cannot leave: it is killed by descent, not by group. It watches
-its standard input, which only the process that started it holds open: at its end (also when that process dies) all is
-killed. Its one line of report goes to a descriptor that the caged process never has.
+It runs as a process of its own (`cage` says how) and uses the standard library and its neighbours alone. As the
+sub-reaper of everything below it, it is the parent of every orphan, so a daemon cannot leave: it is killed by descent,
+not by group. It watches its standard input, which only the process that started it holds open: at its end (also when
+that process dies) all is killed. Its one line of report goes to a descriptor that the caged process never has.
 """
 
 from __future__ import annotations
 
+import marshal
 import os
 import select
-import signal
 import sys
 import time
 
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
+TYPE_CHECKING = False  # every check starts this file: `typing`, `collections` and `enum` would cost it milliseconds
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Mapping
+    from typing import Any
+else:
+    import _signal as signal  # the same without the enums
+
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _WATCH_S = 0.25
 _KILL_S = 2.0
+_NEIGHBOURS = 1024
+"""How many processes and threads a user's other programs may start meanwhile without taking ours away."""
 
 
 def descendants(root: int) -> list[int]:
@@ -78,8 +88,9 @@ def send(pid: int, number: int) -> None:
         return
 
 
-def kill_below(root: int, patience_s: float = _KILL_S) -> int:
-    """Kills everything below `root`; returns how many processes were there at first.
+def kill_below(root: int, reap: Callable[[], object] = int, patience_s: float = _KILL_S) -> int:
+    """Kills everything below `root`; returns how many processes were there at first. `reap` collects those that are
+    children of this process.
 
     All are stopped before any is killed, so that a fork bomb can't outrun the list.
     """
@@ -91,7 +102,7 @@ def kill_below(root: int, patience_s: float = _KILL_S) -> int:
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in below:
                 send(pid, number)
-        _reap()
+        reap()
         if not below:
             break
         time.sleep(0.002)  # a killed process needs a moment to leave the list
@@ -106,17 +117,25 @@ def _kill_group(leader: int) -> None:
         return
 
 
-def _reap() -> dict[int, tuple[int, float, int]]:
-    """Collects the children that ended: by process id the wait status, CPU seconds and peak memory in KiB."""
-    ended: dict[int, tuple[int, float, int]] = {}
-    while True:
-        try:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-        except ChildProcessError:
-            return ended
-        if pid == 0:
-            return ended
-        ended[pid] = (status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+class Reaper:
+    """Collects the children that ended, and adds up what they used: CPU seconds, and the peak memory of one in KiB."""
+
+    def __init__(self) -> None:
+        self.statuses: dict[int, int] = {}
+        self.cpu_s = 0.0
+        self.rss_kib = 0
+
+    def reap(self) -> None:
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self.statuses[pid] = status
+            self.cpu_s += usage.ru_utime + usage.ru_stime
+            self.rss_kib = max(self.rss_kib, usage.ru_maxrss)
 
 
 def _prctl(option: int, value: int) -> None:
@@ -139,8 +158,10 @@ def _user_threads() -> int:
     return total
 
 
-def _become(limits: dict[str, int], descriptors: dict[str, int], command: list[str]) -> None:
-    """In the forked child: own session, limits, descriptors; then the command. Never returns normally."""
+def _become(
+    limits: Mapping[str, int], confinement: Mapping[str, Any], descriptors: Mapping[str, int], command: list[str]
+) -> None:
+    """In the forked child: own session, limits, confinement, descriptors; then the command. Never returns normally."""
     import resource
 
     os.setsid()
@@ -153,8 +174,9 @@ def _become(limits: dict[str, int], descriptors: dict[str, int], command: list[s
         resource.RLIMIT_NOFILE: limits["open_files"],
         resource.RLIMIT_CORE: 0,
     }
-    if os.getuid() != 0:  # root is not bound by it; the warden counts processes for everybody
-        wanted[resource.RLIMIT_NPROC] = _user_threads() + 4 * limits["processes"]
+    if os.getuid() != 0:  # root is not bound by it
+        # It counts all that the user runs, so it can only stop a flood; the warden counts this check's own processes.
+        wanted[resource.RLIMIT_NPROC] = _user_threads() + 4 * limits["processes"] + _NEIGHBOURS
     for which, value in wanted.items():
         _, hard = resource.getrlimit(which)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -163,42 +185,73 @@ def _become(limits: dict[str, int], descriptors: dict[str, int], command: list[s
         resource.setrlimit(which, (value, value + over))
     os.dup2(descriptors["job"], 0)
     os.set_inheritable(descriptors["result"], True)
+    command = _confined(confinement, command) if confinement else command
     os.execv(command[0], command)
 
 
-def _start(limits: dict[str, int], descriptors: dict[str, int], command: list[str], nonce: str) -> int:
+def _confined(confinement: Mapping[str, Any], command: list[str]) -> list[str]:
+    """Takes rights away from this process at level 2; at level 3 bubblewrap does it. Returns the command to execute."""
+    program = confinement["filter"]
+    if not program:  # it must know this process's id
+        from reflect_lab.evidence.sandbox import syscalls
+
+        program = syscalls.seccomp_filter(**confinement["filter_options"], pid=os.getpid())
+    if "bwrap" in confinement:
+        descriptor = os.memfd_create("seccomp", 0)
+        os.write(descriptor, program)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        bwrap = confinement["bwrap"]
+        return [bwrap[0], "--seccomp", str(descriptor), *bwrap[1:], "--", *command]
+    from reflect_lab.evidence.sandbox import landlock
+
+    for capability in range(64):  # without them root is an ordinary user after the exec
+        _prctl(_PR_CAPBSET_DROP, capability)
+    landlock.restrict(**confinement["landlock"])
+    landlock.install_filter(program)
+    return command
+
+
+def _start(
+    limits: Mapping[str, int],
+    confinement: Mapping[str, Any],
+    descriptors: Mapping[str, int],
+    command: list[str],
+    nonce: str,
+) -> int:
     child = os.fork()
     if child:
         return child
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        _become(limits, descriptors, command)
+        _become(limits, confinement, descriptors, command)
     except BaseException as error:
         os.write(descriptors["status"], f"{nonce} not_started {type(error).__name__}:{error}\n".encode())
     os._exit(126)
 
 
-def _watch(child: int, wake: int, processes: int) -> tuple[str, tuple[int, float, int]]:
+def _watch(child: int, reaper: Reaper, wake: int, processes: int) -> str:
     """Waits until the child ends, we are told to stop, or too many processes are there; says which."""
     while True:
         ready, _, _ = select.select([0, wake], [], [], _WATCH_S)
         if wake in ready:
             os.read(wake, 512)
-        ended = _reap()
-        if child in ended:
-            return "ended", ended[child]
+        reaper.reap()
+        if child in reaper.statuses:
+            return "ended"
         if 0 in ready:
-            return "stopped", (0, 0.0, 0)
+            return "stopped"
         if len(descendants(os.getpid())) > processes:
-            return "processes", (0, 0.0, 0)
+            return "processes"
 
 
 def main(arguments: list[str]) -> None:
-    """`warden.py JOB RESULT STATUS key=value… -- COMMAND…`; the report's nonce is the first line of standard input."""
-    split = arguments.index("--")
+    """`JOB RESULT STATUS ORDERS COMMAND…`: three descriptors, limits and confinement (marshalled, in hexadecimal: the
+    one form that needs no import and that the same Python wrote), and what to run.
+    The report's nonce is the first line of standard input."""
     descriptors = dict(zip(("job", "result", "status"), map(int, arguments[:3]), strict=True))
-    limits = {key: int(value) for key, _, value in (a.partition("=") for a in arguments[3:split])}
+    orders, command = marshal.loads(bytes.fromhex(arguments[3])), arguments[4:]
+    limits, confinement = orders["limits"], orders["confinement"]
     nonce = os.read(0, 64).decode().strip()
     for descriptor in descriptors.values():
         os.set_inheritable(descriptor, False)
@@ -209,22 +262,18 @@ def main(arguments: list[str]) -> None:
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    child = _start(limits, descriptors, arguments[split + 1 :], nonce)
+    child = _start(limits, confinement, descriptors, command, nonce)
     for name in ("job", "result"):
         os.close(descriptors[name])
-    how, (status, cpu_s, rss_kib) = _watch(child, wake, limits["processes"])
+    reaper = Reaper()
+    how = _watch(child, reaper, wake, limits["processes"])
     ran_s, waited = times_of_the_living()
-    left = kill_below(os.getpid())
-    if how != "ended":
-        import resource
-
-        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu_s, rss_kib = max(ran_s, spent.ru_utime + spent.ru_stime), spent.ru_maxrss
+    left = kill_below(os.getpid(), reaper.reap)
     if sys.platform != "linux":
         _kill_group(child)
-    code = os.waitstatus_to_exitcode(status)
-    os.write(descriptors["status"], f"{nonce} {how} {code} {cpu_s:.3f} {rss_kib} {left} {waited:.3f}\n".encode())
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    cpu_s = reaper.cpu_s if how == "ended" else max(ran_s, reaper.cpu_s)
+    code = os.waitstatus_to_exitcode(reaper.statuses[child]) if how == "ended" else 0
+    if "bwrap" in confinement and 128 < code < 128 + signal.NSIG:  # how bubblewrap tells of a signal below it
+        code = 128 - code
+    report = f"{nonce} {how} {code} {cpu_s:.3f} {reaper.rss_kib} {left} {waited:.3f}\n"
+    os.write(descriptors["status"], report.encode())

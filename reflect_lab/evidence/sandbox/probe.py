@@ -1,0 +1,92 @@
+"""The self-test's own program: it tries to get out of the cage, and then does what honest code does.
+
+A script of its own like the runner (`python -s -P probe.py DESCRIPTOR`). It answers with two lists: `reached`, what it
+must not reach, and `missing`, what it must be able to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def reads(path: str) -> None:
+    with open(path, encoding="utf-8") as file:
+        file.read()
+
+
+def writes(path: str) -> None:
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("x")
+
+
+def opens_a_socket(family: str) -> None:
+    import socket
+
+    socket.socket(getattr(socket, family), socket.SOCK_DGRAM).close()
+
+
+def signals_its_parent(namespace: str) -> None:
+    if os.readlink("/proc/self/ns/pid") != namespace:
+        raise PermissionError("our process ids mean nothing here")
+    os.kill(os.getppid(), 0)
+
+
+def keeps_a_file() -> None:
+    import tempfile
+
+    with tempfile.TemporaryFile("w+") as file:
+        file.write("kept")
+        file.seek(0)
+        if file.read() != "kept":
+            raise OSError("a file lost what was written")
+
+
+def starts_a_child() -> None:
+    import subprocess
+
+    subprocess.run(["true"], check=True, timeout=5)
+
+
+def starts_a_thread() -> None:
+    import threading
+
+    thread = threading.Thread(target=int)
+    thread.start()
+    thread.join()
+
+
+def works(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except Exception:
+        return False
+    return True
+
+
+def tried(job: dict[str, Any]) -> dict[str, list[str]]:
+    """What was reached and what is missing, in words."""
+    forbidden: dict[str, Callable[[], None]] = {
+        "a file outside": lambda: reads(job["canary"]),
+        "writing a file outside": lambda: writes(job["canary"]),
+        "its parent, by a signal": lambda: signals_its_parent(job["namespace"]),
+        **{f"a socket ({f})": lambda f=f: opens_a_socket(f) for f in ("AF_INET", "AF_INET6", "AF_UNIX")},  # type: ignore[misc]
+    }
+    needed = {"files": keeps_a_file, "child processes": starts_a_child, "threads": starts_a_thread}
+    return {
+        "reached": [name for name, attempt in forbidden.items() if works(attempt)],
+        "missing": [name for name, attempt in needed.items() if not works(attempt)],
+    }
+
+
+def main() -> None:
+    job = json.loads(sys.stdin.buffer.read())
+    answer = {"nonce": job["nonce"], **tried(job)}
+    os.write(int(sys.argv[1]), json.dumps(answer).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()
