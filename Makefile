@@ -2,11 +2,13 @@
 PYTHON ?= python3
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+CORPUS ?=
+HOSTILE_ARGS ?=
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pytest = pytest $(PYTEST_ARGS)
 
-.PHONY: setup lab test test-full test-unit test-cases test-embedded test-browser test-frontend lint pins clean
+.PHONY: setup lab test test-full test-unit test-cases test-embedded test-browser test-frontend test-hostile lint pins clean
 
 setup:
 	@$(PYTHON) scripts/set_up.py
@@ -36,6 +38,11 @@ test-browser: browser
 
 test-frontend: setup
 	npm --prefix labextension test
+
+# A folder of hostile programs through the sandbox, in a cage of its own (needs root): see CONTRIBUTING.md.
+test-hostile: setup
+	@test -n "$(CORPUS)" || { echo "name the folder: make test-hostile CORPUS=folder"; exit 2; }
+	python scripts/hostile.py $(CORPUS) $(HOSTILE_ARGS)
 
 lint: setup
 	ruff check .

@@ -21,7 +21,6 @@ from reflect_lab.evidence.splitting import Case, plan
 from reflect_lab.evidence.verdicts import Verdict, verdict
 from reflect_lab.evidence.wording import counted, report, shown
 
-
 _EACH_BYTES, _TOGETHER_BYTES = 1 << 16, 700_000
 """Of the values that the draft's process sends: well below what the cage reads of its answers."""
 
