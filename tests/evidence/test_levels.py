@@ -218,20 +218,21 @@ def test_limits_and_endings_are_told_as_without_isolation(level: Level) -> None:
     assert run(many, level, Limits(processes=10)).end == "processes"
 
 
-@pytest.mark.parametrize("level", NEW)
-def test_a_daemon_does_not_survive(level: Level) -> None:
+@pytest.mark.parametrize("level", [PROCESS, *LEVELS], ids=lambda level: str(level.number))
+def test_a_daemon_that_is_born_while_the_check_ends_does_not_survive(level: Level) -> None:
     mark = f"reflect-lab-daemon-{os.getpid()}-{level.number}"
     draft = f"""
-import os, time
+import os
 if os.fork() == 0:
     os.setsid()
-    if os.fork() == 0:
-        os.execvp('sleep', [{mark!r}, '60'])
-    os._exit(0)
-time.sleep(0.3)
+    for _ in range(20):  # each of them a child of one that has just ended
+        if os.fork() != 0:
+            os._exit(0)
+    os.execvp('sleep', [{mark!r}, '60'])
 """
-    run(draft, level)
-    assert not [p for p in os.listdir("/proc") if p.isdigit() and is_alive(int(p)) and mark in _command(int(p))]
+    for _ in range(5):
+        run(draft, level)
+        assert not [p for p in os.listdir("/proc") if p.isdigit() and is_alive(int(p)) and mark in _command(int(p))]
 
 
 def _command(pid: int) -> str:

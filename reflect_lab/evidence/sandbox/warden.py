@@ -31,11 +31,16 @@ _NEIGHBOURS = 1024
 
 def descendants(root: int) -> list[int]:
     """The processes below `root`, by /proc; zombies are left out. Empty where there is no /proc."""
-    children: dict[int, list[int]] = {}
+    return _tree(root)[0]
+
+
+def _tree(root: int) -> tuple[list[int], int]:
+    """The living processes below `root`, and how many zombies are there beside them."""
+    children: dict[int, list[tuple[int, bool]]] = {}
     try:
         entries = os.listdir("/proc")
     except OSError:
-        return []
+        return [], 0
     for entry in entries:
         if not entry.isdigit():
             continue
@@ -44,15 +49,17 @@ def descendants(root: int) -> list[int]:
                 state, parent = stat.read().rpartition(b")")[2].split()[:2]
         except (OSError, ValueError):
             continue  # it ended while we looked
-        if state not in b"ZX":
-            children.setdefault(int(parent), []).append(int(entry))
-    found: list[int] = []
-    queue = [root]
+        children.setdefault(int(parent), []).append((int(entry), state not in b"ZX"))
+    living: list[int] = []
+    zombies, queue = 0, [root]
     while queue:
-        below = children.get(queue.pop(), [])
-        found += below
-        queue += below
-    return found
+        for pid, is_living in children.get(queue.pop(), []):
+            queue.append(pid)
+            if is_living:
+                living.append(pid)
+            else:
+                zombies += 1
+    return living, zombies
 
 
 def times_of_the_living() -> tuple[float, float]:
@@ -88,22 +95,24 @@ def send(pid: int, number: int) -> None:
         return
 
 
-def kill_below(root: int, reap: Callable[[], object] = int, patience_s: float = _KILL_S) -> int:
+def kill_below(root: int, reap: Callable[[], object] | None = None, patience_s: float = _KILL_S) -> int:
     """Kills everything below `root`; returns how many processes were there at first. `reap` collects those that are
-    children of this process.
+    children of this process, where they are.
 
-    All are stopped before any is killed, so that a fork bomb can't outrun the list.
+    All are stopped before any is killed, so that a fork bomb can't outrun the list. A zombie in the list may have left
+    a child that is too young to stand in it: only a list without any is the end, where zombies are collected.
     """
     first = -1
     end = time.monotonic() + patience_s
     while time.monotonic() < end:
-        below = descendants(root)
-        first = len(below) if first < 0 else first
+        living, zombies = _tree(root)
+        first = len(living) if first < 0 else first
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in below:
+            for pid in living:
                 send(pid, number)
-        reap()
-        if not below:
+        if reap is not None:
+            reap()
+        if not living and (not zombies or reap is None):
             break
         time.sleep(0.002)  # a killed process needs a moment to leave the list
     return max(first, 0)
