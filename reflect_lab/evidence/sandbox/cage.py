@@ -31,7 +31,7 @@ from reflect_lab.evidence.sandbox import warden
 from reflect_lab.evidence.sandbox.caged import Caged, End, read_answers, with_report
 from reflect_lab.evidence.sandbox.levels import Level
 from reflect_lab.evidence.sandbox.limits import Limits
-from reflect_lab.evidence.sandbox.surroundings import environment, kill_marked, remove_folder
+from reflect_lab.evidence.sandbox.surroundings import compiled, environment, kill_marked, remove_folder
 
 _ANSWER_BYTES = 1 << 20
 _GRACE_S = 0.25
@@ -120,6 +120,7 @@ def run_blocking(
     home = None
     try:
         home = tempfile.mkdtemp(prefix="reflect-lab-")
+        program = compiled(program)
         confinement = level.confinement(program, home, readable, limits.disk_bytes)
         with ExitStack() as stack:
             caged = _Session(program, job, limits, confinement, switch, home, started, stack).run()

@@ -14,7 +14,7 @@ import sys
 
 TYPE_CHECKING = False  # as in the warden
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _VERSION = 1
@@ -34,7 +34,7 @@ def abi() -> int:
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
         return 0
     try:
-        return min(_call(_CREATE, None, 0, _VERSION), NEWEST)
+        return min(_caller()(_CREATE, None, 0, _VERSION), NEWEST)
     except OSError:
         return 0
 
@@ -47,15 +47,16 @@ def restrict(version: int, readable: Iterable[str], writable: Iterable[str], dev
     everything |= sum(1 << bit for bit, since in ((13, 2), (14, 3), (15, 5)) if version >= since)
     parts = [everything, *([0b11] if version >= 4 else []), *([_SCOPES] if version >= SCOPES_SIGNALS else [])]
     attributes = struct.pack(f"={len(parts)}Q", *parts)
-    ruleset = _call(_CREATE, attributes, len(attributes), 0)
+    call = _caller()
+    ruleset = call(_CREATE, attributes, len(attributes), 0)
     try:
         rights = (
             (readable, _EXECUTE | _READ | _LIST), (writable, everything), (devices, _READ | _WRITE | _TRUNCATE),
         )  # fmt: skip
         for paths, right in rights:
             for path in paths:
-                _allow(ruleset, path, right & everything)
-        _call(_RESTRICT, ruleset, 0)
+                _allow(call, ruleset, path, right & everything)
+        call(_RESTRICT, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -72,7 +73,7 @@ def install_filter(program: bytes) -> None:
         raise OSError(code, f"seccomp: {os.strerror(code)}")
 
 
-def _allow(ruleset: int, path: str, right: int) -> None:
+def _allow(call: Callable[..., int], ruleset: int, path: str, right: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -80,18 +81,23 @@ def _allow(ruleset: int, path: str, right: int) -> None:
     try:
         if not stat.S_ISDIR(os.fstat(place).st_mode):
             right &= _OF_A_FILE
-        _call(_ADD, ruleset, 1, struct.pack("=Qi", right, place), 0)
+        call(_ADD, ruleset, 1, struct.pack("=Qi", right, place), 0)
     finally:
         os.close(place)
 
 
-def _call(number: int, *arguments: int | bytes | None) -> int:
+def _caller() -> Callable[..., int]:
+    """What makes a system call: its number, then whole numbers, bytes or None; it raises OSError."""
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
-    words = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
-    answer = int(library.syscall(ctypes.c_long(number), *words))
-    if answer < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, f"Landlock: {os.strerror(code)}")
-    return answer
+
+    def call(number: int, *arguments: int | bytes | None) -> int:
+        words = [ctypes.c_long(a) if isinstance(a, int) else ctypes.c_char_p(a) for a in arguments]
+        answer = int(library.syscall(ctypes.c_long(number), *words))
+        if answer < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"Landlock: {os.strerror(code)}")
+        return answer
+
+    return call

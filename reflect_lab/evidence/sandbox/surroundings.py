@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 import shutil
 import signal
+import struct
 import subprocess
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +37,24 @@ def environment(home: str, marker: str) -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         _MARKER: marker,
     }
+
+
+def compiled(program: Path) -> Path:
+    """The form of a program that Python left behind when it compiled it, which starts faster; the program itself where
+    there is none or it is of another text."""
+    try:
+        path = Path(importlib.util.cache_from_source(str(program)))
+        of, text = _head(path), program.stat()
+    except (OSError, NotImplementedError):
+        return program
+    changed, size = int(text.st_mtime) & 0xFFFFFFFF, text.st_size & 0xFFFFFFFF
+    wanted = importlib.util.MAGIC_NUMBER + struct.pack("<3L", 0, changed, size)
+    return path if of == wanted else program
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(16)
 
 
 def kill_marked(marker: str) -> None:

@@ -62,16 +62,15 @@ def _tree(root: int) -> tuple[list[int], int]:
     return living, zombies
 
 
-def times_of_the_living() -> tuple[float, float]:
-    """Of all below us: the seconds that they ran, and how long at most one of their threads was ready to run without a
-    processor (added to our own wait, before the first of them began). Zero where the system tells nothing."""
-    here = os.getpid()
+def times_of(living: list[int]) -> tuple[float, float]:
+    """Of these below us: the seconds that they ran, and how long at most one of their threads was ready to run without
+    a processor (added to our own wait, before the first of them began). Zero where the system tells nothing."""
     ran, waited = 0.0, 0.0
-    for pid in descendants(here):
+    for pid in living:
         times = _thread_times(pid)
         ran += sum(time for time, _ in times)
         waited = max([waited, *(time for _, time in times)])
-    return ran, waited + max((time for _, time in _thread_times(here)), default=0.0)
+    return ran, waited + max((time for _, time in _thread_times(os.getpid())), default=0.0)
 
 
 def _thread_times(pid: int) -> list[tuple[float, float]]:
@@ -95,9 +94,9 @@ def send(pid: int, number: int) -> None:
         return
 
 
-def kill_below(root: int, reap: Callable[[], object] | None = None, patience_s: float = _KILL_S) -> int:
+def kill_below(root: int, reap: Callable[[], bool] | None = None, patience_s: float = _KILL_S) -> int:
     """Kills everything below `root`; returns how many processes were there at first. `reap` collects those that are
-    children of this process, where they are.
+    children of this process, where they are, and says whether one is left.
 
     All are stopped before any is killed, so that a fork bomb can't outrun the list. A zombie in the list may have left
     a child that is too young to stand in it: only a list without any is the end, where zombies are collected.
@@ -110,8 +109,8 @@ def kill_below(root: int, reap: Callable[[], object] | None = None, patience_s: 
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in living:
                 send(pid, number)
-        if reap is not None:
-            reap()
+        if reap is not None and not reap():
+            break
         if not living and (not zombies or reap is None):
             break
         time.sleep(0.002)  # a killed process needs a moment to leave the list
@@ -134,25 +133,30 @@ class Reaper:
         self.cpu_s = 0.0
         self.rss_kib = 0
 
-    def reap(self) -> None:
+    def reap(self) -> bool:
+        """Whether a child is left. A sub-reaper without children has nothing below it: what is below a child that
+        ended is its child then."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             self.statuses[pid] = status
             self.cpu_s += usage.ru_utime + usage.ru_stime
             self.rss_kib = max(self.rss_kib, usage.ru_maxrss)
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(*settings: tuple[int, int]) -> None:
+    """Sets what the kernel holds of this process; what it does not know stays as it is."""
     if sys.platform != "linux":
         return
     import ctypes
 
-    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    for option, value in settings:
+        prctl(option, value, 0, 0, 0)
 
 
 def _user_threads() -> int:
@@ -174,8 +178,7 @@ def _become(
     import resource
 
     os.setsid()
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    _prctl((_PR_SET_PDEATHSIG, signal.SIGKILL), (_PR_SET_NO_NEW_PRIVS, 1))
     wanted = {
         resource.RLIMIT_CPU: limits["cpu_s"],
         resource.RLIMIT_AS: limits["memory_bytes"],
@@ -213,8 +216,8 @@ def _confined(confinement: Mapping[str, Any], command: list[str]) -> list[str]:
         return [bwrap[0], "--seccomp", str(descriptor), *bwrap[1:], "--", *command]
     from reflect_lab.evidence.sandbox import landlock
 
-    for capability in range(64):  # without them root is an ordinary user after the exec
-        _prctl(_PR_CAPBSET_DROP, capability)
+    # Without capabilities root is an ordinary user after the exec.
+    _prctl(*((_PR_CAPBSET_DROP, capability) for capability in range(64)))
     landlock.restrict(**confinement["landlock"])
     landlock.install_filter(program)
     return command
@@ -264,8 +267,8 @@ def main(arguments: list[str]) -> None:
     nonce = os.read(0, 64).decode().strip()
     for descriptor in descriptors.values():
         os.set_inheritable(descriptor, False)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _prctl(_PR_SET_DUMPABLE, 0)  # other processes of this user can't look into our memory and descriptors
+    # Not dumpable: other processes of this user can't look into our memory and descriptors.
+    _prctl((_PR_SET_CHILD_SUBREAPER, 1), (_PR_SET_DUMPABLE, 0))
     wake, waker = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(waker, False)
@@ -276,8 +279,9 @@ def main(arguments: list[str]) -> None:
         os.close(descriptors[name])
     reaper = Reaper()
     how = _watch(child, reaper, wake, limits["processes"])
-    ran_s, waited = times_of_the_living()
-    left = kill_below(os.getpid(), reaper.reap)
+    is_alone = how == "ended" and sys.platform == "linux" and not reaper.reap()
+    ran_s, waited = times_of([] if is_alone else descendants(os.getpid()))
+    left = 0 if is_alone else kill_below(os.getpid(), reaper.reap)
     if sys.platform != "linux":
         _kill_group(child)
     cpu_s = reaper.cpu_s if how == "ended" else max(ran_s, reaper.cpu_s)
@@ -286,3 +290,4 @@ def main(arguments: list[str]) -> None:
         code = 128 - code
     report = f"{nonce} {how} {code} {cpu_s:.3f} {reaper.rss_kib} {left} {waited:.3f}\n"
     os.write(descriptors["status"], report.encode())
+    os._exit(0)  # nothing is left to be tidied, and the caller waits
