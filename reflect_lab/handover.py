@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reflect_lab.core.budget import own_evidence, run_usage, shortage, tool_calls
+from reflect_lab.core.budget import checking_seconds, run_usage, shortage, tool_calls
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.reducer import EXHAUSTION
 from reflect_lab.core.roles import Roles
@@ -33,7 +33,7 @@ def continued(parent: Run, empty: Run) -> Run:
     runs; `paid_by` tells whose they are, and totals over many runs count them where they were paid.
     """
     rows = tuple(replace(row, paid_by=row.paid_by or parent.run_id) for row in parent.ledger)
-    carried = Carried(seconds=sum(e.seconds for e in own_evidence(parent)), tool_calls=tool_calls(parent))
+    carried = Carried(seconds=checking_seconds(parent), tool_calls=tool_calls(parent))
     assert parent.outcome is not None
     stop = parent.outcome.budget_dimension or parent.outcome.stop_reason
     text = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.evidence import Evidence, active_seconds
 from reflect_lab.core.money import in_limit_currency, money_text
 from reflect_lab.core.policy import Limits
 from reflect_lab.core.run import Estimate, LedgerRow, Notice, PaidStep, Round, Run, Shortage, Usage
@@ -137,7 +137,8 @@ def seconds_left(run: Run) -> float | None:
 
 def tool_calls(run: Run) -> int:
     """Executions of checks so far, those of a run that handed over to this one included."""
-    return sum(e.executions for e in own_evidence(run)) + (run.carried.tool_calls if run.carried else 0)
+    executions = sum(e.executions for gathered in own_gatherings(run) for e in gathered)
+    return executions + (run.carried.tool_calls if run.carried else 0)
 
 
 def spare_tool_calls(run: Run) -> int | None:
@@ -146,13 +147,18 @@ def spare_tool_calls(run: Run) -> int | None:
     return None if limit is None else max(0, limit - tool_calls(run) - len(run.task.checks))
 
 
-def own_evidence(run: Run) -> Iterator[Evidence]:
-    """The evidence that this run gathered, on every draft; a fork's first rounds were checked by its parent."""
+def own_gatherings(run: Run) -> Iterator[Sequence[Evidence]]:
+    """The evidence that this run gathered, draft by draft; a fork's first rounds were checked by its parent."""
     for round_ in run.rounds:
         if is_own(run, round_):
-            yield from round_.evidence or ()
+            yield round_.evidence or ()
             for other in round_.others:
-                yield from other.evidence or ()
+                yield other.evidence or ()
+
+
+def checking_seconds(run: Run) -> float:
+    """Wall time in which this run's checks were at work, without what it was handed over."""
+    return sum(active_seconds(gathered) for gathered in own_gatherings(run))
 
 
 def is_own(run: Run, round_: Round) -> bool:
@@ -163,24 +169,18 @@ def is_own(run: Run, round_: Round) -> bool:
 def own_usage(run: Run) -> Usage:
     """What a run used itself: what a run that handed over to it had used counts there, so that totals never double."""
     rows = [row for row in run.ledger if row.paid_by is None]
-    return usage(rows, own_evidence(run), limits=run.policy.limits)
+    return usage(rows, limits=run.policy.limits, seconds=checking_seconds(run))
 
 
 def run_usage(run: Run) -> Usage:
     """What a run used in all: its ledger, its checks, and what the run that handed over to it had used."""
-    seconds = run.carried.seconds if run.carried else 0.0
-    return usage(run.ledger, own_evidence(run), limits=run.policy.limits, seconds=seconds)
+    seconds = checking_seconds(run) + (run.carried.seconds if run.carried else 0.0)
+    return usage(run.ledger, limits=run.policy.limits, seconds=seconds)
 
 
-def usage(
-    rows: Sequence[LedgerRow],
-    evidence: Iterable[Evidence] = (),
-    *,
-    limits: Limits = Limits(),
-    seconds: float = 0.0,
-) -> Usage:
-    """The sum of ledger rows and check durations (and `seconds`). A part that is unknown makes its total unknown, never
-    zero. The cost is in the limits' currency where their rates lead there, else in the one currency used, else None."""
+def usage(rows: Sequence[LedgerRow], *, limits: Limits = Limits(), seconds: float = 0.0) -> Usage:
+    """The sum of ledger rows, and `seconds` of checks. A part that is unknown makes its total unknown, never zero. The
+    cost is in the limits' currency where their rates lead there, else in the one currency used, else None."""
     charged = [r for r in rows if r.status == "ok" or r.cost_uncertain or r.input_tokens is not None]
     cost, currency = _total_cost(charged, limits)
     return Usage(
@@ -189,7 +189,7 @@ def usage(
         cached_tokens=_total([r.cached_tokens for r in charged]) if charged else None,
         output_tokens=_total([r.output_tokens for r in charged]),
         reasoning_tokens=_total([r.reasoning_tokens for r in charged]) if charged else None,
-        seconds=sum(r.seconds for r in rows) + sum(e.seconds for e in evidence) + seconds,
+        seconds=sum(r.seconds for r in rows) + seconds,
         cost=cost,
         currency=currency,
     )

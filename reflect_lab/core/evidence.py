@@ -61,8 +61,9 @@ class Evidence:
     """What one source reported on one draft.
 
     `source` is the check's name. `text` is the report in words, capped. `executions` counts tool calls (a retry after
-    `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions. `fix` is the
-    whole draft with this source's problems mended deterministically, where it can do that.
+    `error` is a second one). `seconds` is its own wall time, and `began` how many seconds after the gathering it began:
+    checks may overlap (None: not recorded, then it overlapped with none). `provenance` holds hashes, interpreter and
+    versions. `fix` is the whole draft with this source's problems mended deterministically, where it can do that.
     """
 
     source: str
@@ -76,6 +77,7 @@ class Evidence:
     sandbox: Sandbox | None = None
     provenance: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    began: float | None = None
     executions: int = 1
     fix: str | None = None
 
@@ -89,6 +91,18 @@ class Evidence:
         return tuple(f for f in self.findings if f.status == "failed")
 
 
+def active_seconds(gathered: Iterable[Evidence]) -> float:
+    """The wall time of one gathering in which some check was at work: what overlaps counts once (DESIGN 4.1: seconds
+    are active durations). Checks whose beginning is not recorded ran one after the other."""
+    total, end = 0.0, 0.0
+    pieces = [piece for piece in gathered if piece.seconds]
+    for piece in sorted((p for p in pieces if p.began is not None), key=lambda p: p.began or 0.0):
+        begin, over = piece.began or 0.0, (piece.began or 0.0) + piece.seconds
+        total += max(0.0, over - max(begin, end))
+        end = max(end, over)
+    return total + sum(p.seconds for p in pieces if p.began is None)
+
+
 def sound(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """What checks reported, as long as it is evidence that takes time and tool calls, and gives none back.
 
@@ -98,6 +112,7 @@ def sound(evidence: Iterable[Evidence]) -> tuple[Evidence, ...]:
     for piece in gathered:
         if not isinstance(piece, Evidence):
             raise TypeError(f"a check answered with {type(piece).__name__}, not with evidence")
-        if not 0 <= piece.seconds < inf or piece.executions < 0:
+        begins_well = piece.began is None or 0 <= piece.began < inf
+        if not 0 <= piece.seconds < inf or not begins_well or piece.executions < 0:
             raise ValueError(f"{piece.source} says that it took {piece.seconds} s and {piece.executions} executions")
     return gathered

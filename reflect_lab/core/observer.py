@@ -13,10 +13,11 @@ from reflect_lab.core.task import CheckSpec
 
 
 class Observer:
-    """Does nothing; override what you need. All methods are called in the loop's own task.
+    """Does nothing; override what you need. All methods are called in the loop's own thread, one at a time.
 
     Nesting: `around_run` > `around_step` > (`around_call` | `around_check`). `on_event` comes after a step's
-    `around_step` has ended and holds the run *after* the event.
+    `around_step` has ended and holds the run *after* the event. Checks may overlap: the `around_check` of each is in a
+    task of its own, which begins with a copy of the step's context, so that context variables nest per check.
     """
 
     is_recording = False

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from reflect_lab.core.assessment import assess
-from reflect_lab.core.budget import overshoot, own_evidence, run_usage, usage
+from reflect_lab.core.budget import checking_seconds, overshoot, run_usage, usage
 from reflect_lab.core.critique import CriticReply, Critique
 from reflect_lab.core.drafts import diff
 from reflect_lab.core.events import (
@@ -183,8 +183,8 @@ def _metered(run: Run) -> Run:
     if run.round is None:
         return run
     rows = [row for row in run.ledger if row.round == run.round.index and row.paid_by is None]
-    evidence = own_evidence(replace(run, rounds=run.rounds[-1:]))
-    return _update(run, usage=usage(rows, evidence, limits=run.policy.limits))
+    seconds = checking_seconds(replace(run, rounds=run.rounds[-1:]))
+    return _update(run, usage=usage(rows, limits=run.policy.limits, seconds=seconds))
 
 
 def _update(run: Run, **changes: object) -> Run:

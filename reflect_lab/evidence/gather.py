@@ -1,12 +1,19 @@
-"""Gathers evidence on a draft: the built-in gates, the task's gates, then its other checks."""
+"""Gathers evidence on a draft: the built-in gates, the task's gates, then its other checks.
+
+Gates run beside each other, then all that no failed gate spares, at most `concurrency` at a time. The evidence stands
+in the order of the task's checks, whichever was first to end. A gathering that is cancelled (by the run's deadline, by
+the user) ends its checks first.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from reflect_lab.core.budget import spare_tool_calls
@@ -18,8 +25,9 @@ from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Check, Consent, Factory, Report, SandboxChoice, Surroundings
 from reflect_lab.evidence.permission import Asking
-from reflect_lab.evidence.registry import BUILT_IN
+from reflect_lab.evidence.registry import BUILT_IN, needed_gates
 from reflect_lab.evidence.scripted import PlayedCheck, Script
+from reflect_lab.evidence.turns import Retries, default_concurrency, side_by_side
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +42,7 @@ class Checks:
     where the machine can't isolate it only if `consent` says so.
     `folder` is where relative paths start from.
     `scripted` gives the next line of a scripted check, `scripted_names` the names that it knows (None: unknown).
+    `concurrency` is how many checks run at the same time (default: `turns.default_concurrency`).
     """
 
     def __init__(
@@ -47,7 +56,9 @@ class Checks:
         scripted_names: Collection[str] | None = None,
         kinds: Mapping[str, Factory] = BUILT_IN,
         folder: Path | None = None,
+        concurrency: int | None = None,
     ) -> None:
+        self._concurrency = concurrency or default_concurrency()
         surroundings = Surroundings(task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder)
         self._asking = {spec.name: Asking(consent) for spec in task.checks if consent is not None}
         self._checks: dict[str, Check] = {}
@@ -70,18 +81,20 @@ class Checks:
         problem = _not_whole(draft)
         if problem is not None:
             return (self._built_in("whole", problem, hooks),)
-        found: dict[str, Evidence] = {}
         specs, spare = run.task.checks, spare_tool_calls(run)
+        turn = partial(_Turn, draft=draft, hooks=hooks, began=time.monotonic(), questions=asyncio.Lock())
         if draft.ambiguous is not None:
             built_in = self._built_in("format", draft.ambiguous, hooks)
             unclear = "not run: it is not clear which part of the reply is the draft"
-            return (built_in, *[await self._gathered(spec, draft, hooks, unclear, spare) for spec in specs])
-        for spec in (*(s for s in specs if s.gate), *(s for s in specs if not s.gate)):
-            gates = [e for e in found.values() if e.gate and e.kind == f"{spec.kind}_syntax"]
-            failed = next((e.source for e in gates if e.status == "failed"), None)
-            reason = None if failed is None else f"not run: its gate {failed} failed"
-            found[spec.name] = evidence = await self._gathered(spec, draft, hooks, reason, spare)
-            spare = None if spare is None else spare - max(0, evidence.executions - 1)
+            return (built_in, *[await self._gathered(turn(spec=spec), unclear) for spec in specs])
+        found: dict[str, Evidence] = {}
+        for phase in ([s for s in specs if s.gate], [s for s in specs if not s.gate]):
+            retries, slots = Retries(spare, len(phase)), asyncio.Semaphore(self._concurrency)
+            turns = [turn(spec=s, retries=retries, number=n, slots=slots) for n, s in enumerate(phase)]
+            reasons = [_spared(spec, found.values()) for spec in phase]
+            gathered = await side_by_side([self._gathered(*each) for each in zip(turns, reasons, strict=True)])
+            found |= {evidence.source: evidence for evidence in gathered}
+            spare = retries.left
         return tuple(found[spec.name] for spec in specs)
 
     def _built_in(self, name: str, problem: str, hooks: CheckHooks) -> Evidence:
@@ -92,53 +105,95 @@ class Checks:
             hooks.evidence(evidence)
         return evidence
 
-    async def _gathered(
-        self, spec: CheckSpec, draft: Draft, hooks: CheckHooks, reason: str | None, spare: int | None
-    ) -> Evidence:
-        """One check's evidence; a `reason` says why it does not run, `spare` how often more the budget allows."""
-        check, asking = self._checks[spec.name], self._asking.get(spec.name, Asking())
-        with hooks.check(spec), asking.through(hooks):
-            started = time.monotonic()
-            if reason is None:
-                report = await _performed(spec, check, draft, may_repeat=spare is None or spare > 0)
-            else:
-                report = Report(status="not_run", text=reason, executions=0)
-            evidence = Evidence(
-                source=spec.name,
-                kind=spec.kind,
-                rank=report.rank or check.rank,
-                status=_status(report),
-                gate=spec.gate if report.gate is None else report.gate,
-                text=report.text,
-                findings=report.findings,
-                requirements=spec.requirements,
-                sandbox=report.sandbox,
-                provenance=report.provenance,
-                seconds=time.monotonic() - started - asking.waited_s,
-                executions=report.executions,
-                fix=report.fix,
-            )
-            hooks.evidence(evidence)
+    async def _gathered(self, turn: _Turn, reason: str | None) -> Evidence:
+        """One check's evidence; a `reason` says why it does not run."""
+        spec, check = turn.spec, self._checks[turn.spec.name]
+        asking = self._asking.get(spec.name, Asking())
+        async with turn.slots or nullcontext():
+            with turn.hooks.check(spec), asking.through(turn.hooks, turn.questions):
+                started = time.monotonic()
+                if reason is None:
+                    report = await _performed(check, turn)
+                else:
+                    report = Report(status="not_run", text=reason, executions=0)
+                    await turn.has_ended(report)
+                if _is_cancelled():  # a check that would not be cancelled; nobody listens any more
+                    raise asyncio.CancelledError
+                evidence = Evidence(
+                    source=spec.name,
+                    kind=spec.kind,
+                    rank=report.rank or check.rank,
+                    status=_status(report),
+                    gate=spec.gate if report.gate is None else report.gate,
+                    text=report.text,
+                    findings=report.findings,
+                    requirements=spec.requirements,
+                    sandbox=report.sandbox,
+                    provenance=report.provenance,
+                    seconds=time.monotonic() - started - asking.waited_s,
+                    began=started - turn.began + asking.waited_s,
+                    executions=report.executions,
+                    fix=report.fix,
+                )
+                turn.hooks.evidence(evidence)
         return evidence
 
 
-async def _performed(spec: CheckSpec, check: Check, draft: Draft, *, may_repeat: bool) -> Report:
+@dataclass(frozen=True, kw_only=True)
+class _Turn:
+    """One check's turn in a gathering that began at `began` (monotonic seconds), whose checks ask the user one after
+    the other (`questions`). With `retries` it is the check of this number among those that run beside each other,
+    `slots` at a time."""
+
+    spec: CheckSpec
+    draft: Draft
+    hooks: CheckHooks
+    began: float
+    questions: asyncio.Lock
+    retries: Retries | None = None
+    number: int = 0
+    slots: asyncio.Semaphore | None = None
+
+    async def has_ended(self, first: Report) -> bool:
+        """Whether, after its first execution, it may run once more."""
+        return self.retries is not None and await self.retries.asked(self.number, wants=first.status == "error")
+
+
+async def _performed(check: Check, turn: _Turn) -> Report:
     """A check's report; one that ends as `error` is tried once more, where the budget has a tool call for it."""
-    first = await _once(spec, check, draft)
-    if first.status != "error" or not may_repeat:
+    first = await _once(turn.spec, check, turn.draft)
+    if not await turn.has_ended(first):
         return first
-    second = await _once(spec, check, draft)
+    second = await _once(turn.spec, check, turn.draft)
     return replace(second, executions=first.executions + second.executions)
 
 
 async def _once(spec: CheckSpec, check: Check, draft: Draft) -> Report:
     try:
         return await check.run(draft)
-    except asyncio.CancelledError:
-        raise
+    except asyncio.CancelledError as fault:
+        if _is_cancelled():
+            raise
+        return _faulty(spec, fault)  # a task of the check's own was cancelled, nobody cancelled the check
     except Exception as fault:
-        log.exception("the check %s failed for a reason of our own", spec.name)
-        return Report(status="error", text=f"the check itself failed: {type(fault).__name__}")
+        return _faulty(spec, fault)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _faulty(spec: CheckSpec, fault: BaseException) -> Report:
+    log.error("the check %s failed for a reason of our own", spec.name, exc_info=fault)
+    return Report(status="error", text=f"the check itself failed: {type(fault).__name__}")
+
+
+def _spared(spec: CheckSpec, gathered: Iterable[Evidence]) -> str | None:
+    """Why a check need not run: a gate that its kind needs has failed."""
+    needed = needed_gates(spec.kind)
+    failed = next((e.source for e in gathered if e.gate and e.kind in needed and e.status == "failed"), None)
+    return None if failed is None else f"not run: its gate {failed} failed"
 
 
 def _not_whole(draft: Draft) -> str | None:

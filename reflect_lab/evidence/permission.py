@@ -24,28 +24,31 @@ class Asking:
 
     def __init__(self, consent: Consent | None = None) -> None:
         self._consent = consent
-        self._hooks: CheckHooks | None = None
+        self._turn: tuple[CheckHooks, asyncio.Lock] | None = None
         self.waited_s = 0.0
-        """How long the present execution waited for him."""
+        """How long the present turn waited for him, and before that for his answers to other checks."""
 
     @contextmanager
-    def through(self, hooks: CheckHooks) -> Iterator[None]:
-        """Around one turn of the check: what stops the run's clock meanwhile."""
-        self._hooks, self.waited_s = hooks, 0.0
+    def through(self, hooks: CheckHooks, questions: asyncio.Lock) -> Iterator[None]:
+        """Around one turn of the check: what stops the run's clock meanwhile, and what checks that run at the same time
+        share, so that no two of them ask (and stop the clock) at once."""
+        self._turn, self.waited_s = (hooks, questions), 0.0
         try:
             yield
         finally:
-            self._hooks = None
+            self._turn = None
 
     async def __call__(self) -> bool:
-        if self._consent is None or self._hooks is None:
+        if self._consent is None or self._turn is None:
             return False
+        hooks, questions = self._turn
         started = time.monotonic()
-        with self._hooks.pausing():
-            try:
-                return await self._consent()
-            finally:
-                self.waited_s += time.monotonic() - started
+        try:
+            async with questions:
+                with hooks.pausing():
+                    return await self._consent()
+        finally:
+            self.waited_s += time.monotonic() - started
 
 
 async def permitted(surroundings: Surroundings) -> Level | str:

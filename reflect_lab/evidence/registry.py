@@ -28,3 +28,11 @@ BUILT_IN: Mapping[str, Factory] = MappingProxyType(
     }
 )
 """By the `kind` of a check's spec."""
+
+NEEDED: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+"""Kinds of gates without which a check of a kind has nothing to look at, beside the one of its own language."""
+
+
+def needed_gates(kind: str) -> tuple[str, ...]:
+    """The kinds of gates whose failure spares a check of this kind: `python_syntax` for `python`, and so on."""
+    return (f"{kind}_syntax", *NEEDED.get(kind, ()))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.evidence import Evidence, active_seconds
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Run
 from reflect_lab.core.task import CheckSpec
@@ -128,3 +129,47 @@ async def test_a_deadline_stands_still_while_a_person_is_asked() -> None:
             paused = time.monotonic() - start
             await asyncio.sleep(10)
     assert paused >= 0.4 and 0.5 < time.monotonic() - start < 5
+
+
+async def test_checks_that_run_at_the_same_time_ask_one_after_the_other(tmp_path: Path, started: list[object]) -> None:
+    open_questions, most, words = 0, 0, iter([True, False])
+
+    async def consent() -> bool:
+        nonlocal open_questions, most
+        open_questions += 1
+        most = max(most, open_questions)
+        await asyncio.sleep(0.05)  # another question has its chance
+        open_questions -= 1
+        return next(words)
+
+    both = task(SPEC, replace(SPEC, name="q"))
+    hooks = Remember()
+    checks = Checks(both, consent=consent, concurrency=2)
+    first, second = await checks.gather(run_with(both, leaves_a_trace(tmp_path)), hooks)
+    assert (most, started, traces(tmp_path)) == (1, [1], 1)
+    assert {first.status, second.status} == {"passed", "not_run"}
+    assert [t for t in hooks.told if t in ("asks", "answered")] == ["asks", "answered"] * 2
+
+
+async def test_waiting_for_anothers_answer_is_not_a_checks_time_either(tmp_path: Path) -> None:
+    async def slow() -> bool:
+        await asyncio.sleep(0.4)
+        return False
+
+    both = task(SPEC, replace(SPEC, name="q"))
+    gathered = await Checks(both, consent=slow, concurrency=2).gather(run_with(both, "x = 1"), Remember())
+    assert all(evidence.seconds < 0.3 for evidence in gathered) and active_seconds(gathered) < 0.3
+
+
+async def test_a_deadline_holds_again_after_two_checks_have_asked() -> None:
+    both = task(SPEC, CheckSpec(name="q", kind="python", options={"code": "assert f() == 1"}))
+
+    async def slow() -> bool:
+        await asyncio.sleep(0.2)
+        return True
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1.0) as deadline:
+            hooks = CheckWatch(Run(run_id="r", task=both, policy=Policy()), Watch([]), deadline)
+            hangs = run_with(both, "while True: pass")
+            await Checks(both, consent=slow, concurrency=2).gather(hangs, hooks)

@@ -365,10 +365,12 @@ export interface Hunk {
  * What one source reported on one draft.
  *
  * `source` is the check's name. `text` is the report in words, capped. `executions` counts tool calls (a retry after
- * `error` is a second one). `seconds` is wall time. `provenance` holds hashes, interpreter and versions. `fix` is the
- * whole draft with this source's problems mended deterministically, where it can do that.
+ * `error` is a second one). `seconds` is its own wall time, and `began` how many seconds after the gathering it began:
+ * checks may overlap (None: not recorded, then it overlapped with none). `provenance` holds hashes, interpreter and
+ * versions. `fix` is the whole draft with this source's problems mended deterministically, where it can do that.
  */
 export interface Evidence {
+  began: number | null;
   executions: number;
   findings: Finding[];
   fix: string | null;
