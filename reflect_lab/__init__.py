@@ -11,16 +11,33 @@ from typing import TYPE_CHECKING, Any
 from reflect_lab.core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from reflect_lab.api import Policy, Run, Session, Task, open_traces, reflect, reflect_sync, replay
+    from reflect_lab.api import (
+        Finding,
+        Location,
+        Policy,
+        Report,
+        Run,
+        Session,
+        Task,
+        check,
+        open_traces,
+        reflect,
+        reflect_sync,
+        replay,
+    )
     from reflect_lab.core.errors import ReflectLabError, WrongUse
 
 __all__ = [
+    "Finding",
+    "Location",
     "Policy",
     "ReflectLabError",
+    "Report",
     "Run",
     "Session",
     "Task",
     "WrongUse",
+    "check",
     "open_traces",
     "reflect",
     "reflect_sync",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from reflect_lab.core import task as core
 from reflect_lab.core.errors import ReflectLabError, WrongUse
+from reflect_lab.core.evidence import Finding, Location
 from reflect_lab.core.observer import Observer
 from reflect_lab.core.policy import Limits, Policy
 from reflect_lab.core.replay import Replay
@@ -17,6 +18,8 @@ from reflect_lab.core.replay import replay as core_replay
 from reflect_lab.core.run import Run
 from reflect_lab.documents.policy_file import apply_overrides, read_policy
 from reflect_lab.documents.task_cell import Cell, parse_cell
+from reflect_lab.evidence.check import Report
+from reflect_lab.evidence.custom import check
 from reflect_lab.options import RunOptions
 from reflect_lab.session import Session
 
@@ -24,12 +27,16 @@ if TYPE_CHECKING:
     from reflect_lab.store.traces import Traces
 
 __all__ = [
+    "Finding",
+    "Location",
     "Policy",
     "ReflectLabError",
+    "Report",
     "Run",
     "Session",
     "Task",
     "WrongUse",
+    "check",
     "open_traces",
     "reflect",
     "reflect_sync",
@@ -56,7 +63,7 @@ async def reflect(
 ) -> Run:
     """Runs the bounded loop on a task (a Task, or a cell's Markdown) and returns the finished run.
 
-    `options` are the fields of `RunOptions`: `model`, `critic`, `policy`, `max_revisions`, `budget_tokens`, … A run
+    `options` are the fields of `RunOptions`: `model`, `critic`, `checks`, `policy`, `max_revisions`, … A run
     that can't start raises WrongUse; a run that ends with an error returns, with the error in `run.outcome`. To run
     many tasks, keep a `Session` and call its `reflect`.
     """

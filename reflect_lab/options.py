@@ -26,7 +26,8 @@ _CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What a user may say about one run; None where nothing was said. Budgets are in the unit of their name.
+    """What a user may say about one run; None where nothing was said. Budgets are in the unit of their name. `checks`
+    come beside those of the task: names, functions that `check` decorated, pydantic model classes.
 
     Raises WrongUse for a value that no run can follow: a slip must not read as "nothing was said".
     """
@@ -34,6 +35,7 @@ class RunOptions:
     model: str | None = None
     critic: str | None = None
     critic_model: str | None = None
+    checks: tuple[object, ...] = ()
     policy: str | Mapping[str, object] | Policy | None = None
     max_revisions: int | None = None
     budget_tokens: int | None = None
@@ -60,6 +62,9 @@ class RunOptions:
             raise WrongUse(f"temperature must be a finite number, 0 or more, not {shown(temperature)}")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
             raise WrongUse(f"seed must be a whole number, not {shown(self.seed)}")
+        if isinstance(self.checks, str) or not isinstance(self.checks, list | tuple):
+            raise WrongUse(f"checks must be a list of checks, not {shown(self.checks)}")
+        object.__setattr__(self, "checks", tuple(self.checks))
         if not all(isinstance(word, str) for pair in self.tags.items() for word in pair):
             raise WrongUse("tags must be pairs of texts")
 
@@ -71,6 +76,7 @@ class RunOptions:
             model=self.model or cell.model,
             critic=self.critic or cell.critic,
             critic_model=self.critic_model or cell.critic_model,
+            checks=self.checks,
             policy=self.policy if self.policy is not None else cell.policy,
             max_revisions=self.max_revisions,
             budget_tokens=self.budget_tokens,
@@ -132,6 +138,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", metavar="NAME", help="model to write with: NAME, NAME@ENDPOINT, local, scripted:FILE")
     add("--critic", metavar="NAME", help=f"critic prompt: {', '.join(shipped_critics())}, one of %%%%critic, or a file")
+    check = "a check beside those of the task: a decorated function, a model class, a built-in or a plug-in's kind"
+    add("--check", action="append", default=[], dest="checks", metavar="NAME", help=f"{check}; may be repeated")
     more = parser.add_argument_group("more")
     add_policy_options(parser, more)
     add = more.add_argument
@@ -161,9 +169,11 @@ def add_policy_options(parser: argparse.ArgumentParser, more: argparse._Argument
 
 def run_options(parsed: argparse.Namespace) -> RunOptions:
     """The options that were parsed, those of a policy or of a run. Raises WrongUse for a tag without a value."""
-    names = RunOptions.__dataclass_fields__.keys() - {"tags"}
+    names = RunOptions.__dataclass_fields__.keys() - {"tags", "checks"}
     tags = dict(map(_tag, getattr(parsed, "tag", ())))
-    return RunOptions(tags=tags, **{name: getattr(parsed, name, None) for name in names})
+    return RunOptions(
+        tags=tags, checks=tuple(getattr(parsed, "checks", ())), **{name: getattr(parsed, name, None) for name in names}
+    )
 
 
 def _tag(text: str) -> tuple[str, str]:

@@ -29,6 +29,7 @@ from reflect_lab.documents.run_document import dump_run, load_run
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.check import Consent
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.named import CheckRegistry
 from reflect_lab.handover import (
     continued,
     failed_to_continue,
@@ -71,6 +72,7 @@ class Session:
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     cwd: Path = field(default_factory=Path.cwd)
     critics: CriticRegistry = field(default_factory=CriticRegistry)
+    checks: CheckRegistry = field(default_factory=CheckRegistry)
 
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
@@ -193,6 +195,11 @@ class Session:
         critic_prompt = self.critic_prompt(options.critic or DEFAULT_CRITIC, base)
         prompt = generator_prompt()
         client = await self.endpoints.client(options.model, role="generator", script_base=script_base)
+        script = client.script if isinstance(client, ScriptedClient) else None
+        known, asked = self.checks.with_checks(options.checks)
+        played = script.check_names if script else None
+        resolved = await asyncio.to_thread(known.resolve, task, asked, played)  # a plug-in may take long to import
+        task = resolved.task
         generator = Generator(client, prompt, temperature=options.temperature, seed=options.seed)
         run = Run(
             run_id=new_run_id(),
@@ -203,6 +210,7 @@ class Session:
             versions=versions(),
             name=options.name or task.name,
             tags=options.tags,
+            notices=resolved.notices,
             started_at=_now(),
             salt=secrets.token_hex(8),
         )
@@ -216,16 +224,18 @@ class Session:
         else:
             run = replace(run, prompts={"generator": prompt.use})
         check_cost_limit(policy.limits, [client] if critic is None else [client, critic.client])
-        script = client.script if isinstance(client, ScriptedClient) else None
         checks = await asyncio.to_thread(  # a schema is tried in a process of its own, which takes a moment
             Checks,
             task,
             sandbox=options.sandbox or "auto",
             code_is_trusted=not client.is_live,
             consent=consent,
-            folder=base,
             scripted=script.next_check if script else None,
             scripted_names=script.check_names if script else None,
+            kinds=resolved.kinds,
+            named=resolved.named,
+            objects=resolved.objects,
+            folder=base,
         )
         return run, Roles(generator=generator, critic=critic, evidence=checks)
 

@@ -45,19 +45,24 @@ class Check(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What checks may know beside their own options: the task, whether the draft's code may run, and the folder
-    that relative paths start from. `consent` asks the user whether this code may run once with process limits only;
-    None where nobody can be asked."""
+    """What checks may know beside their own options: the task, whether the draft's code may run, the folder that
+    relative paths start from, and the user's own objects (model classes) that the task names. `consent` asks the user
+    whether this code may run once with process limits only; None where nobody can be asked."""
 
     task: Task
     sandbox: SandboxChoice = "auto"
     code_is_trusted: bool = False
     consent: Consent | None = None
     folder: Path | None = None
+    objects: Mapping[str, object] = field(default_factory=dict)
 
 
 Factory = Callable[[CheckSpec, Surroundings], Check]
-"""Makes a check from its spec; raises WrongUse when the options can't be used."""
+"""Makes a check from its spec; raises WrongUse when the options can't be used.
+
+It may say two things of its kind: `is_gate = True` where the check is structural, and `language`, which the draft is to
+be written in (so that it is taken from the one fence of that language).
+"""
 
 
 class Options:

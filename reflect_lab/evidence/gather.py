@@ -40,9 +40,9 @@ class Checks:
 
     `code_is_trusted` is False where a live model writes the drafts: with `sandbox="auto"` their code runs isolated, and
     where the machine can't isolate it only if `consent` says so.
-    `folder` is where relative paths start from.
     `scripted` gives the next line of a scripted check, `scripted_names` the names that it knows (None: unknown).
-    `concurrency` is how many checks run at the same time (default: `turns.default_concurrency`).
+    What performs a check is looked up in `named` by its name, else in `kinds` by its kind; `folder` and `objects` are
+    those of `Surroundings`. `concurrency` is how many checks run at the same time (`turns.default_concurrency`).
     """
 
     def __init__(
@@ -55,19 +55,25 @@ class Checks:
         scripted: Script | None = None,
         scripted_names: Collection[str] | None = None,
         kinds: Mapping[str, Factory] = BUILT_IN,
+        named: Mapping[str, Factory] | None = None,
+        objects: Mapping[str, object] | None = None,
         folder: Path | None = None,
         concurrency: int | None = None,
     ) -> None:
         self._concurrency = concurrency or default_concurrency()
-        surroundings = Surroundings(task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder)
+        surroundings = Surroundings(
+            task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder, objects=objects or {}
+        )
         self._asking = {spec.name: Asking(consent) for spec in task.checks if consent is not None}
         self._checks: dict[str, Check] = {}
         for spec in task.checks:
             if spec.name in self._checks:
                 raise WrongUse(f"two checks have the name {shown(spec.name)}; give one of them another")
             is_scripted = scripted is not None and (scripted_names is None or spec.name in scripted_names)
-            surroundings = replace(surroundings, consent=self._asking.get(spec.name))
-            real = _real(spec, surroundings, kinds, is_scripted)
+            performs = (named or {}).get(spec.name) or kinds.get(spec.kind)
+            if performs is None and not is_scripted:
+                raise _unknown(spec, kinds)
+            real = performs(spec, replace(surroundings, consent=self._asking.get(spec.name))) if performs else None
             self._checks[spec.name] = PlayedCheck(spec, scripted, real) if is_scripted and scripted else _known(real)
 
     async def gather(self, run: Run, hooks: CheckHooks) -> tuple[Evidence, ...]:
@@ -206,15 +212,10 @@ def _not_whole(draft: Draft) -> str | None:
     return None if is_seen else "the draft is empty"
 
 
-def _real(spec: CheckSpec, surroundings: Surroundings, kinds: Mapping[str, Factory], is_scripted: bool) -> Check | None:
-    factory = kinds.get(spec.kind)
-    if factory is not None:
-        return factory(spec, surroundings)
-    if is_scripted:
-        return None
+def _unknown(spec: CheckSpec, kinds: Mapping[str, Factory]) -> WrongUse:
     if spec.kind in NAMED_ONLY:
-        raise WrongUse(f"there is no check named {shown(spec.name)}; {did_you_mean(spec.name, kinds)}")
-    raise WrongUse(f"check {spec.name}: there is no kind {shown(spec.kind)}; {did_you_mean(spec.kind, kinds)}")
+        return WrongUse(f"there is no check named {shown(spec.name)}; {did_you_mean(spec.name, kinds)}")
+    return WrongUse(f"check {spec.name}: there is no kind {shown(spec.kind)}; {did_you_mean(spec.kind, kinds)}")
 
 
 def _known(check: Check | None) -> Check:

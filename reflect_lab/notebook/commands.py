@@ -16,6 +16,7 @@ from reflect_lab.core.run import Run
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.task_cell import Cell, fill_task, parse_cell
 from reflect_lab.evidence.check import Consent
+from reflect_lab.evidence.named import CheckRegistry
 from reflect_lab.notebook.critic_commands import CriticCommands
 from reflect_lab.notebook.errors import CellError, clean_errors
 from reflect_lab.notebook.explain import Explainer
@@ -52,7 +53,7 @@ class Commands:
 
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self.session = Session(cwd=Path.cwd(), environ=os.environ)
+        self.session = Session(cwd=Path.cwd(), environ=os.environ, checks=CheckRegistry(shell.user_ns))
         self._critics = CriticCommands(self.session)
         self._shown: Run | None = None
         self._cell_options = _cell_parser()

@@ -1,0 +1,298 @@
+"""Checks that a user writes as functions, in the notebook or script itself. They are trusted: nothing confines them.
+
+>>> @check
+... def names_a_day(draft: str) -> bool | str:
+...     \"\"\"The reply names a day of the week.\"\"\"
+...     return any(day in draft for day in ("Monday", "Tuesday")) or "no day of the week is named"
+>>> print(look(names_a_day, "We meet on Monday.").summary)
+passed
+>>> print(look(names_a_day, "We meet soon.").summary)
+failed
+- failed names_a_day: no day of the week is named
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import hashlib
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, get_args, overload
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.evidence import Finding, Rank, Status
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec
+from reflect_lab.documents.suggest import did_you_mean
+from reflect_lab.documents.suggest import shown as shown_option
+from reflect_lab.evidence.check import Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.wording import counted, report, shown
+
+T = TypeVar("T")
+Function = Callable[..., Any]
+
+RANKS: tuple[Rank, ...] = ("deterministic", "executed", "retrieval", "model")
+"""What a function may call itself. Nobody but a person is `human`."""
+_MOST = 50
+_LEAVE_S = 0.25
+"""Seconds that a cancelled coroutine gets to end by itself."""
+_TEXT = 4000
+
+
+@dataclass(frozen=True, kw_only=True)
+class CustomCheck:
+    """A function that `check` decorated; calling it calls the function."""
+
+    function: Function
+    name: str
+    gate: bool = False
+    requirements: tuple[str, ...] = ()
+    rank: Rank = "deterministic"
+    timeout_s: float = 30.0
+    options: tuple[str, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", _options(self.function))
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return self.function(*arguments, **options)
+
+    @property
+    def says(self) -> str:
+        """What it looks for: the first line of its docstring, else its name."""
+        lines = (inspect.getdoc(self.function) or "").strip().splitlines()
+        return shown(lines[0], 200) if lines else self.name
+
+
+@overload
+def check(function: Function, /) -> CustomCheck: ...
+@overload
+def check(
+    *,
+    name: str | None = None,
+    gate: bool = False,
+    requirements: Iterable[str] = (),
+    rank: Rank = "deterministic",
+    timeout_s: float = 30.0,
+) -> Callable[[Function], CustomCheck]: ...
+def check(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    gate: bool = False,
+    requirements: Iterable[str] = (),
+    rank: Rank = "deterministic",
+    timeout_s: float = 30.0,
+) -> CustomCheck | Callable[[Function], CustomCheck]:
+    """Makes a check of a function, named in `--check NAME`, in a task's front matter or in `reflect(checks=[…])`.
+
+    The function gets the draft's text, and the task where it has a parameter `task`; its other parameters are options,
+    which front matter sets. It answers True (passed), False (failed), a text (what is wrong; an empty one passes), a
+    list of `Finding`s or texts (an empty one passes), or a `Report`. It may be a coroutine function; a plain one runs
+    in a thread. An exception, or no answer within `timeout_s` seconds, is an `error`: it says nothing about the draft.
+
+    A `gate` is structural: where it fails, no critic is asked. `requirements` are the ids it covers. `rank` says how
+    grounded it is; below `executed` its failure does not block. It runs in this very process, trusted, and the evidence
+    says so. Raises WrongUse for a name or a rank that can't be used.
+    """
+
+    def decorated(function: Function) -> CustomCheck:
+        from reflect_lab.evidence.registry import BUILT_IN
+
+        own = str(name or getattr(function, "__name__", ""))
+        if not own.replace("-", "_").replace(".", "_").isidentifier():
+            raise WrongUse(f"@check: {shown_option(own)} can't be the name of a check; give it one: @check(name=…)")
+        if own in BUILT_IN:
+            raise WrongUse(f"@check: {own} is a built-in kind of check; give yours another name: @check(name=…)")
+        if rank not in RANKS:
+            raise WrongUse(f"@check {own}: rank {shown_option(rank)}; {did_you_mean(str(rank), RANKS)}")
+        if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s <= 600:
+            raise WrongUse(f"@check {own}: timeout_s must be seconds, over 0 and at most 600")
+        covered = (requirements,) if isinstance(requirements, str) else tuple(requirements)
+        return CustomCheck(
+            function=function, name=own, gate=gate, requirements=covered, rank=rank, timeout_s=float(timeout_s)
+        )
+
+    return decorated if function is None else decorated(function)
+
+
+class FunctionCheck:
+    """Performs a custom check within its deadline; its options are keyword arguments of the function."""
+
+    def __init__(self, custom: CustomCheck, spec: CheckSpec, surroundings: Surroundings) -> None:
+        self._custom, self.rank = custom, custom.rank
+        self._requirement = one_requirement(spec)
+        for key in spec.options:
+            if key not in custom.options:
+                raise WrongUse(
+                    f"check {spec.name}: unknown option {shown_option(key)}; {did_you_mean(key, custom.options)}"
+                )
+        arguments: dict[str, object] = dict(spec.options)
+        if "task" in _parameters(custom.function):
+            arguments["task"] = surroundings.task
+        self._call = functools.partial(custom.function, **arguments)
+        try:
+            inspect.signature(custom.function).bind("", **arguments)
+        except TypeError as error:
+            raise WrongUse(f"check {spec.name}: its function can't be called with a draft: {error}") from None
+
+    async def run(self, draft: Draft) -> Report:
+        try:
+            async with asyncio.timeout(self._custom.timeout_s) as deadline:
+                answer, fault = await self._answer(draft.text)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return self._error(f"no answer within {self._custom.timeout_s:g} s")
+        if fault is not None:
+            hint = "; return False or a text to fail a draft" if isinstance(fault, AssertionError) else ""
+            return self._error(f"it raised {type(fault).__name__}: {shown(str(fault), 300)}{hint}")
+        try:
+            return self._reported(answer)
+        except _NoAnswer as problem:
+            return self._error(str(problem))
+
+    async def _answer(self, text: str) -> tuple[object, BaseException | None]:
+        if inspect.iscoroutinefunction(self._custom.function):
+            return await _ended(_guarded(self._call(text)))
+        answer, fault = await in_thread(lambda: self._call(text))
+        if inspect.isawaitable(answer):
+            return await _ended(_guarded(answer))
+        return answer, fault
+
+    def _reported(self, answer: object) -> Report:
+        answer = answer.item() if type(answer).__module__ == "numpy" and hasattr(answer, "item") else answer
+        if isinstance(answer, Report):
+            return self._checked(answer)
+        findings = tuple(self._findings(answer))[:_MOST]
+        failed = sum(finding.status == "failed" for finding in findings)
+        summary = f"{counted(failed, 'problem')} found" if failed else self._custom.says
+        return Report(
+            status=status_of(findings),
+            text=report(f"{summary} ({_TRUSTED})", findings),
+            findings=findings,
+            **self._by(),
+        )
+
+    def _findings(self, answer: object) -> Iterable[Finding]:
+        name = self._custom.name
+        if isinstance(answer, bool):
+            return [] if answer else [self._problem(name, f"not the case: {self._custom.says}")]
+        if isinstance(answer, str):
+            return [self._problem(name, answer)] if answer.strip() else []
+        if isinstance(answer, Finding):
+            return [answer]
+        if not isinstance(answer, Iterable) or isinstance(answer, bytes | Mapping):
+            raise _NoAnswer(f"it answered {shown_option(answer)}; {_ANSWERS}")
+        found = list(answer)
+        for number, one in enumerate(found):
+            if isinstance(one, str):
+                found[number] = self._problem(f"{name}:{number + 1}", one)
+            elif not isinstance(one, Finding):
+                raise _NoAnswer(f"item {number + 1} of its answer is {shown_option(one)}; {_ANSWERS}")
+        return found
+
+    def _checked(self, answer: Report) -> Report:
+        if answer.status not in get_args(Status):
+            raise _NoAnswer(f"its report has the status {shown_option(answer.status)}")
+        if not all(isinstance(finding, Finding) for finding in answer.findings):
+            raise _NoAnswer("its report holds something that is no Finding")
+        provenance = {**dict(answer.provenance), **self._by()["provenance"]}
+        return replace(answer, text=str(answer.text)[:_TEXT], findings=answer.findings[:_MOST], provenance=provenance)
+
+    def _problem(self, name: str, message: str) -> Finding:
+        return Finding(id=name, status="failed", message=shown(message, 400), requirement=self._requirement)
+
+    def _error(self, why: str) -> Report:
+        return Report(status="error", text=f"the function {self._custom.name} gave no verdict: {why}", **self._by())
+
+    def _by(self) -> dict[str, Any]:
+        """Whose word it is: it ran in this process, so nothing but its author vouches for it."""
+        function = self._custom.function
+        where = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', self._custom.name)}"
+        source = _source(function)
+        known = {} if source is None else {"source_sha256": hashlib.sha256(source.encode()).hexdigest()}
+        return {"provenance": {"trust": _TRUSTED, "function": where, **known}}
+
+
+class _NoAnswer(Exception):
+    """What a function answered is no verdict."""
+
+
+_TRUSTED = "trusted: a function of this process, not confined"
+_ANSWERS = "return True, False, a text, a list of findings or a Report"
+
+
+async def in_thread(function: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+    """What a function returned or raised, in a thread of its own. When the caller is cancelled the thread is left to
+    itself: it can't be ended, but it is a daemon, so that it keeps no process alive."""
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+    done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+
+    def tell(result: T | None, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((result, error))
+
+    def work() -> None:
+        result, fault = None, None
+        try:
+            result = context.run(function)
+        except BaseException as error:
+            fault = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, result, fault)
+
+    threading.Thread(target=work, daemon=True, name="reflect-lab-check").start()
+    return await done
+
+
+async def _guarded(work: Awaitable[T]) -> tuple[T | None, BaseException | None]:
+    """What a coroutine returned or raised. SystemExit and the like must not end the loop that runs it."""
+    try:
+        return await work, None
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        return None, error
+    except BaseException as error:
+        return None, error
+
+
+async def _ended(work: Awaitable[T]) -> T:
+    """The result of a coroutine in a task of its own, so that one which refuses to be cancelled holds up nobody."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task}, timeout=_LEAVE_S)
+        raise
+    return task.result()
+
+
+def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _options(function: Function) -> tuple[str, ...]:
+    """The parameters that front matter may set: all but the first (the draft) and `task`."""
+    found = list(_parameters(function).values())[1:]
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(one.name for one in found if one.name != "task" and one.kind in named)
+
+
+def _source(function: Function) -> str | None:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return None

@@ -1,0 +1,84 @@
+"""Looks at one text with one check, outside any run: for those who write checks, and for the examples of the docs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from reflect_lab.core.evidence import Evidence, Location
+from reflect_lab.core.policy import Policy
+from reflect_lab.core.run import Draft, Round, Run
+from reflect_lab.core.task import CheckSpec, Task
+from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.named import CheckRegistry, Registrable
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a check reported; `summary` is its status and each finding that is no pass, with its place."""
+
+    evidence: Evidence
+
+    @property
+    def status(self) -> str:
+        return self.evidence.status
+
+    @property
+    def summary(self) -> str:
+        told = [f for f in self.evidence.findings if f.status != "passed"]
+        lines = [f"- {f.status} {f.id}: {f.message}{_place(f.location)}" for f in told]
+        return "\n".join([self.evidence.status, *lines])
+
+
+def look(
+    check: str | Registrable, draft: str, options: Mapping[str, object] | None = None, *, task: Task | None = None
+) -> Look:
+    """What a check (a built-in kind by its name, a decorated function, a model class) reports on a text.
+
+    For scripts, tests and examples: it starts an event loop of its own. Code of the text may run, as under `--sandbox`
+    `auto` with a trusted author. Raises WrongUse for options that the check can't use.
+    """
+    asked = check if isinstance(check, str) else None
+    registry = CheckRegistry()
+    name = asked or registry.register(check)  # type: ignore[arg-type]
+    spec = CheckSpec(name=name, kind="custom", options=dict(options or {}))
+    asked_task = task or Task(text="Write it.")
+    resolved = registry.resolve(
+        Task(
+            text=asked_task.text,
+            requirements=asked_task.requirements,
+            facts=asked_task.facts,
+            checks=(spec,),
+            language=asked_task.language,
+        )
+    )
+    checks = Checks(
+        resolved.task, code_is_trusted=True, kinds=resolved.kinds, named=resolved.named, objects=resolved.objects
+    )
+    run = Run(
+        run_id="look", task=resolved.task, policy=Policy(), rounds=(Round(index=0, draft=Draft(index=0, text=draft)),)
+    )
+    return Look(asyncio.run(checks.gather(run, _Unheard()))[0])
+
+
+class _Unheard:
+    """Hooks that nobody listens to."""
+
+    @contextmanager
+    def check(self, spec: CheckSpec) -> Iterator[None]:
+        yield
+
+    def evidence(self, evidence: Evidence) -> None:
+        return
+
+    @contextmanager
+    def pausing(self) -> Iterator[None]:
+        yield
+
+
+def _place(location: Location | None) -> str:
+    if location is None:
+        return ""
+    return f" ({location.kind})" if location.value is None else f" ({location.kind} {location.value})"
