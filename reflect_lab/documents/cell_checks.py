@@ -14,6 +14,7 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.task import CheckSpec, Fact
 from reflect_lab.documents.cell_blocks import Block
 from reflect_lab.documents.front_matter import FrontMatter, NamedCheck
+from reflect_lab.documents.strict_yaml import read_mapping
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.documents.text_options import read_text_options
 
@@ -145,6 +146,9 @@ def _read_check(out: Assembly, block: Block) -> None:
     _refuse_bad_code(out, block, kind)
     out.numbers[kind] += 1
     name = given or f"{kind}:{out.numbers[kind]}"
+    if kind == "yaml":
+        _add_manifest(out, block, name, ids)
+        return
     _add_gate(out, name, kind, block.line)
     options = {"code": block.content, "setup": _setup(out, kind), **_sql_database(out, kind)}
     out.add(CheckSpec(name=name, kind=kind, requirements=ids, options=options), block.line)
@@ -171,6 +175,20 @@ def _give_sql_setup(out: Assembly) -> None:
     for index, spec in enumerate(out.checks):
         if spec.kind == "sql" and "code" not in spec.options and "sql" in out.setups:
             out.checks[index] = replace(spec, options={**spec.options, "setup": _setup(out, "sql")})
+
+
+def _add_manifest(out: Assembly, block: Block, name: str, ids: tuple[str, ...]) -> None:
+    """A `yaml check` block holds what the draft, a manifest, must be: options of the gate (`required`, `kinds`, `like`)
+    and, where it has `rules`, those of a check beside it."""
+    entries = read_mapping(block.content, where=out.where, first_line=block.line + 1) or {}
+    options = {key: entry.value for key, entry in entries.items()}
+    rules = options.pop("rules", None)
+    gate = name if rules is None else f"{name}/syntax"
+    covered = ids if rules is None else ()
+    out.add(CheckSpec(name=gate, kind="yaml", gate=True, requirements=covered, options=options), block.line)
+    if rules is not None:
+        out.add(CheckSpec(name=name, kind="rules", requirements=ids, options={"rules": rules}), block.line)
+    out.language = out.language or "yaml"
 
 
 def _read_setup(out: Assembly, block: Block) -> None:

@@ -100,6 +100,12 @@ class Options:
             raise self.wrong(f"{key} must be a whole number, 0 or more, not {shown_option(value)}")
         return value
 
+    def flag(self, key: str, default: bool = False) -> bool:
+        value = self._options.get(key, default)
+        if not isinstance(value, bool):
+            raise self.wrong(f"{key} must be true or false, not {shown_option(value)}")
+        return value
+
     def seconds(self, key: str, default: float) -> float:
         value = self._options.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 600:

@@ -175,7 +175,7 @@ class FunctionCheck:
         summary = f"{counted(failed, 'problem')} found" if failed else self._custom.says
         return Report(
             status=status_of(findings),
-            text=report(f"{summary} ({_TRUSTED})", findings),
+            text=report(f"{summary} ({TRUSTED})", findings),
             findings=findings,
             **self._by(),
         )
@@ -218,14 +218,14 @@ class FunctionCheck:
         where = f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', self._custom.name)}"
         source = _source(function)
         known = {} if source is None else {"source_sha256": hashlib.sha256(source.encode()).hexdigest()}
-        return {"provenance": {"trust": _TRUSTED, "function": where, **known}}
+        return {"provenance": {"trust": TRUSTED, "function": where, **known}}
 
 
 class _NoAnswer(Exception):
     """What a function answered is no verdict."""
 
 
-_TRUSTED = "trusted: a function of this process, not confined"
+TRUSTED = "trusted: a function of this process, not confined"
 _ANSWERS = "return True, False, a text, a list of findings or a Report"
 
 

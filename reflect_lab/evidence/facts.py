@@ -19,6 +19,12 @@ class FactsCheck:
     """The sources are the task's facts, its text and requirements (what they name may be said), and `options.facts`.
 
     Dates, amounts and identifiers that no source holds are failed findings; bare counts and durations are advisory.
+
+    >>> task = Task(text="Confirm the refund.", facts=(Fact(index=0, text="Invoice INV-55821 of 25 August 2026."),))
+    >>> print(look("facts", "Invoice INV-55821 of 2026-08-25: 3,499 INR in 5 days.", task=task).summary)
+    failed
+    - failed 3499 INR: the amount 3499 INR stands in no fact, requirement or task text (quote 3,499 INR)
+    - advisory 5: the count or duration 5 stands in no fact, requirement or task text (quote 5)
     """
 
     rank: Rank = "deterministic"

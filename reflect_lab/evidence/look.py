@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reflect_lab.core.evidence import Evidence, Location
 from reflect_lab.core.policy import Policy
@@ -33,33 +33,28 @@ class Look:
 
 
 def look(
-    check: str | Registrable, draft: str, options: Mapping[str, object] | None = None, *, task: Task | None = None
+    check: str | Registrable,
+    draft: str,
+    options: Mapping[str, object] | None = None,
+    *,
+    task: Task | None = None,
+    known: Iterable[Registrable] = (),
 ) -> Look:
     """What a check (a built-in kind by its name, a decorated function, a model class) reports on a text.
 
-    For scripts, tests and examples: it starts an event loop of its own. Code of the text may run, as under `--sandbox`
-    `auto` with a trusted author. Raises WrongUse for options that the check can't use.
+    For scripts, tests and examples: it starts an event loop of its own, so it can't be called in a notebook. Code of
+    the text may run, as in a script of one's own. `known` are classes and functions that `options` name.
+
+    Raises WrongUse for options that the check can't use.
     """
-    asked = check if isinstance(check, str) else None
-    registry = CheckRegistry()
-    name = asked or registry.register(check)  # type: ignore[arg-type]
+    registry, (*_, name) = CheckRegistry().with_checks([*known, check])
     spec = CheckSpec(name=name, kind="custom", options=dict(options or {}))
-    asked_task = task or Task(text="Write it.")
-    resolved = registry.resolve(
-        Task(
-            text=asked_task.text,
-            requirements=asked_task.requirements,
-            facts=asked_task.facts,
-            checks=(spec,),
-            language=asked_task.language,
-        )
-    )
+    resolved = registry.resolve(replace(task or Task(text="Write it."), checks=(spec,), sha256=""))
     checks = Checks(
         resolved.task, code_is_trusted=True, kinds=resolved.kinds, named=resolved.named, objects=resolved.objects
     )
-    run = Run(
-        run_id="look", task=resolved.task, policy=Policy(), rounds=(Round(index=0, draft=Draft(index=0, text=draft)),)
-    )
+    rounds = (Round(index=0, draft=Draft(index=0, text=draft)),)
+    run = Run(run_id="look", task=resolved.task, policy=Policy(), rounds=rounds)
     return Look(asyncio.run(checks.gather(run, _Unheard()))[0])
 
 

@@ -35,6 +35,7 @@ class PythonSyntaxCheck:
     """
 
     rank: Rank = "deterministic"
+    is_gate = True
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         Options(spec, ())

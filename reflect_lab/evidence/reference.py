@@ -14,7 +14,12 @@ from reflect_lab.evidence.wording import report, shown
 
 
 class ReferenceCheck:
-    """Options: `text`, the answer itself, and `language`, which says what it is written in. Not a gate."""
+    """Options: `text`, the answer itself, and `language`, which says what it is written in. Not a gate.
+
+    >>> print(look("reference", '{"total": 12.0, "items": [1, 3]}', {"text": '{"items": [1, 2], "total": 12}'}).summary)
+    failed
+    - failed reference: differs from the reference at $.items[1] (path $.items[1])
+    """
 
     rank: Rank = "deterministic"
 

@@ -24,9 +24,18 @@ class SchemaCheck:
     """Option: `schema` (a JSON Schema; draft 2020-12 unless it says otherwise). Nothing is ever fetched.
 
     The schema is applied in a process that can be ended: its patterns may take exponential time on some text.
+
+    >>> schema = {"type": "object", "required": ["total"], "properties": {"total": {"minimum": 0}}}
+    >>> print(look("json_schema", '{"total": -1}', {"schema": schema}).summary)
+    failed
+    - failed $.total:minimum: $.total: -1 is less than the minimum of 0 (path $.total)
+    >>> look("json_schema", '{"total": 1,}', {"schema": schema}).evidence.fix
+    '{"total": 1}'
     """
 
     rank: Rank = "deterministic"
+    is_gate = True
+    language = "json"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         options = Options(spec, ("schema",))

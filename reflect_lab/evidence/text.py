@@ -23,6 +23,14 @@ class TextCheck:
     """Options: `must`, `must_not` (regular expressions, searched), `min_words`, `max_words`.
 
     The searching happens in a process that can be ended: a pattern may take exponential time on some text.
+
+    >>> print(look("text", "Dear Ms Ito,\\nit is your fault.", {"must": ["order"], "must_not": ["fault"]}).summary)
+    failed
+    - failed must:1: must match order
+    - failed must_not:1: must not match fault (line 2)
+    >>> print(look("text", "Two words.", {"min_words": 3}).summary)
+    failed
+    - failed min_words: 2 words, at least 3 are needed
     """
 
     rank: Rank = "deterministic"

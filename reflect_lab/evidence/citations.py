@@ -1,0 +1,106 @@
+"""The `citations` check: what a draft cites is one of the given sources."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+
+from reflect_lab.core.evidence import Finding, Location, Rank
+from reflect_lab.core.run import Draft
+from reflect_lab.core.task import CheckSpec
+from reflect_lab.documents.suggest import nearest
+from reflect_lab.documents.suggest import shown as shown_option
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.wording import counted, report, shown
+
+_MOST = 50
+_CODE = re.compile(r"(?m)^(`{3,}|~{3,}).*?(?:^\1|\Z)|`[^`\n]+`", re.DOTALL)
+_BRACKET = re.compile(r"(?<![\])!\\])(\b(?<=\w))?\[(\^)?([^\[\]\n]{1,200})\](?![(:\[])")
+"""Whether it is glued to a word, whether it is a footnote's mark, and what is in it."""
+_DIGITS = re.compile(r"\d+")
+_ID = re.compile(r"[\w][\w.:/@#-]*")
+
+
+class CitationsCheck:
+    """Every id that the draft cites in square brackets (`[doc-3]`, `[S1, S2]`, `[^4]`) is one of the sources.
+
+    Options: `sources` (a list of ids, or a mapping from id to text), `min_citations` (how many different sources must
+    be cited; default 0). A bracket is a citation where it holds nothing but ids that are sources or that have a digit
+    in them; code, links, footnote definitions and tick boxes are none, and neither is what looks like an index
+    (`xs[0]`), unless a source has an id of that form. The ids should come from the retriever, not from
+    the model: that is what makes this more than an opinion.
+
+    >>> sources = ["doc-1", "doc-2"]
+    >>> print(look("citations", "Paid on Monday [doc-1]. Sent on Friday [doc-7].", {"sources": sources}).summary)
+    failed
+    - failed doc-7: cites doc-7, which is none of the 2 sources (quote [doc-7])
+    >>> print(look("citations", "Paid on Monday.", {"sources": sources, "min_citations": 1}).summary)
+    failed
+    - failed min_citations: cites 0 sources, at least 1 is needed
+    """
+
+    rank: Rank = "deterministic"
+
+    def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
+        options = Options(spec, ("sources", "min_citations"))
+        given = options.value("sources")
+        names = list(given) if isinstance(given, Mapping | list | tuple) else []
+        if not names:
+            raise options.wrong("sources must be a list of ids, or a mapping from id to text; it holds none")
+        for name in names:
+            if isinstance(name, bool) or not isinstance(name, str | int) or not _ID.fullmatch(str(name)):
+                raise options.wrong(f"the source {shown_option(name)} can't be an id: a word of letters and digits")
+        self._sources = {str(name) for name in names}
+        self._forms = {_DIGITS.sub("", name) for name in self._sources}
+        self._least = options.count("min_citations") or 0
+        if self._least > len(self._sources):
+            raise options.wrong(f"min_citations is {self._least}, but there are {len(self._sources)} sources")
+        self._requirement = one_requirement(spec)
+
+    async def run(self, draft: Draft) -> Report:
+        return await asyncio.to_thread(self._compare, draft.text)
+
+    def _compare(self, text: str) -> Report:
+        cited: dict[str, str] = {}
+        for quote, name in self._cited(text):
+            cited.setdefault(name, quote)
+        unresolved = [self._finding(name, quote) for name, quote in cited.items() if name not in self._sources]
+        resolved = len(cited) - len(unresolved)
+        findings = unresolved[:_MOST]
+        if resolved < self._least:
+            need = "is" if self._least == 1 else "are"
+            message = f"cites {counted(resolved, 'source')}, at least {self._least} {need} needed"
+            findings.append(
+                Finding(id="min_citations", status="failed", message=message, requirement=self._requirement)
+            )
+        summary = f"{counted(len(cited), 'id')} cited, {counted(resolved, 'source')} found"
+        return Report(status=status_of(findings), text=report(summary, findings), findings=tuple(findings))
+
+    def _cited(self, text: str) -> Iterator[tuple[str, str]]:
+        """Each id that is cited, with its bracket as it stands in the draft."""
+        prose = _CODE.sub(lambda match: " " * len(match.group()), text)
+        for match in _BRACKET.finditer(prose):
+            names = [name.strip().removeprefix("^") for name in re.split(r"[,;]", match[3])]
+            is_index = match[1] is not None and not match[2]
+            if all(self._is_citation(name, is_index) for name in names):
+                for name in names:
+                    yield match.group(), name
+
+    def _is_citation(self, name: str, may_be_index: bool) -> bool:
+        if name in self._sources:
+            return True
+        if may_be_index and _DIGITS.sub("", name) not in self._forms:
+            return False
+        return _ID.fullmatch(name) is not None and any(char.isdigit() for char in name)
+
+    def _finding(self, name: str, quote: str) -> Finding:
+        near = nearest(name, sorted(self._sources), cutoff=0.8)
+        hint = f"; the nearest is {near}" if near and near.casefold() == name.casefold() else ""
+        return Finding(
+            id=shown(name, 120),
+            status="failed",
+            message=f"cites {shown(name, 80)}, which is none of the {counted(len(self._sources), 'source')}{hint}",
+            requirement=self._requirement,
+            location=Location(kind="quote", value=quote),
+        )

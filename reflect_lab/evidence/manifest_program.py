@@ -1,0 +1,344 @@
+"""Reads a draft as YAML (or JSON) and applies rules to it, in a process that can be ended (`cage.run`).
+
+The reader is PyYAML's safe one, stricter: no aliases (a few stand for gigabytes), no tags, no key twice, a bounded
+depth. The job: `{text, required, kinds, rules}`; the answers: `{problem, line}` where it can't be read, else one
+`{document, …}` or `{rule, …}` for each violation. It imports nothing of the package, so that it starts anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+MAX_DEPTH = 60
+MAX_DOCUMENTS = 200
+MAX_ANSWERS = 200
+_STEP = re.compile(r"""\.?([A-Za-z_][\w-]*)|\[(\*|-?[0-9]+)\]|\["([^"\]]*)"\]""")
+_QUANTITY = re.compile(
+    r"([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]+)?"
+)
+_SUFFIXES = {
+    "n": (1, 10**9), "u": (1, 10**6), "m": (1, 1000), "k": (10**3, 1), "M": (10**6, 1), "G": (10**9, 1),
+    "T": (10**12, 1), "P": (10**15, 1), "E": (10**18, 1), "Ki": (2**10, 1), "Mi": (2**20, 1), "Gi": (2**30, 1),
+    "Ti": (2**40, 1), "Pi": (2**50, 1), "Ei": (2**60, 1),
+}  # fmt: skip
+
+
+class Unreadable(Exception):
+    """Why a text is no YAML that is read here; `line` counts from 1."""
+
+    def __init__(self, problem: str, line: int | None) -> None:
+        super().__init__(problem)
+        self.line = line
+
+
+def read(text: str) -> list[Any]:
+    """The documents of a YAML text as plain values. Raises Unreadable."""
+    import yaml
+
+    if text.lstrip()[:1] in ("{", "["):  # JSON may be indented by tabs, which YAML can't
+        try:
+            return [json.loads(text, object_pairs_hook=_unique_pairs)]
+        except (ValueError, RecursionError):
+            pass  # YAML's flow style looks the same
+    safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        _refuse(text, safe)
+        loader: Any = type("Loader", (safe,), {"construct_mapping": _unique, "yaml_implicit_resolvers": _plain()})
+        loader.add_constructor("tag:yaml.org,2002:map", loader.construct_mapping)
+        found = []
+        for document in yaml.load_all(text, Loader=loader):
+            found.append(document)
+            if len(found) > MAX_DOCUMENTS:
+                raise Unreadable(f"there are more than {MAX_DOCUMENTS} documents", None)
+        return found
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise Unreadable(str(error.problem or error.context), mark.line + 1 if mark else None) from None
+    except yaml.YAMLError as error:
+        raise Unreadable(" ".join(str(error).split())[:200], None) from None
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise Unreadable(f"{type(error).__name__}: {error}", None) from None
+
+
+def _plain() -> dict[str, Any]:
+    """Without dates: `2024-05-01` stays text, as JSON has it."""
+    import yaml
+
+    timestamp = "tag:yaml.org,2002:timestamp"
+    resolvers = yaml.SafeLoader.yaml_implicit_resolvers
+    return {first: [(tag, how) for tag, how in each if tag != timestamp] for first, each in resolvers.items()}
+
+
+def _unique(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
+    import yaml
+
+    seen = {}
+    for key, value in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise Unreadable("a key is no word", key.start_mark.line + 1)
+        if key.tag == "tag:yaml.org,2002:merge":
+            raise Unreadable("the merge key << is not read here", key.start_mark.line + 1)
+        name = loader.construct_object(key)
+        if name in seen:
+            raise Unreadable(f"the key {str(name)[:80]} stands there twice", key.start_mark.line + 1)
+        seen[name] = loader.construct_object(value, deep=True)
+    return seen
+
+
+def _unique_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for at, (key, _) in enumerate(pairs) if key in dict(pairs[:at]))
+        raise Unreadable(f"the key {twice[:80]} stands there twice", None)
+    return found
+
+
+def _refuse(text: str, safe: Any) -> None:
+    import yaml
+
+    depth = 0
+    event: Any
+    for event in yaml.parse(text, Loader=safe):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        line = event.start_mark.line + 1 if event.start_mark else None
+        if depth > MAX_DEPTH:
+            raise Unreadable("it is nested too deeply", line)
+        if isinstance(event, yaml.AliasEvent):
+            raise Unreadable("aliases (*name) are not read here; write the value again", line)
+        if getattr(event, "tag", None) is not None:
+            raise Unreadable(f"tags ({str(event.tag)[:40]}) are not read here", line)
+
+
+Step = str | int | None
+"""A key, an index, or None for every item."""
+
+
+def steps(path: str) -> list[Step]:
+    """`spec.containers[*].image` as steps. Raises ValueError for what is no path."""
+    rest, found = path.removeprefix("$"), list[Step]()
+    while rest:
+        match = _STEP.match(rest)
+        if match is None:
+            raise ValueError(f"{rest!r} can't be read")
+        key, index, quoted = match.groups()
+        found.append(key if key is not None else quoted if quoted is not None else None if index == "*" else int(index))
+        rest = rest[match.end() :]
+    if not found:
+        raise ValueError("it is empty")
+    return found
+
+
+def matches(value: Any, path: list[Step], at: str = "$") -> Iterator[tuple[str, Any]]:
+    """The values that a path leads to, each with its own path. What is not there is left out."""
+    if not path:
+        yield at, value
+        return
+    step, rest = path[0], path[1:]
+    if step is None:
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        for key, item in items:
+            yield from matches(item, rest, joined(at, key))
+    elif isinstance(step, int):
+        if isinstance(value, list) and -len(value) <= step < len(value):
+            yield from matches(value[step], rest, joined(at, step % len(value)))
+    elif isinstance(value, dict) and step in value:
+        yield from matches(value[step], rest, joined(at, step))
+
+
+def missing(value: Any, path: list[Step], at: str = "$") -> Iterator[str]:
+    """The places where a path leads nowhere: for each item that there is, the first step that is not."""
+    if not path:
+        return
+    step, rest = path[0], path[1:]
+    if step is None:
+        items = list(value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ())
+        if not items:
+            yield f"{at}[*]"
+        for key, item in items:
+            yield from missing(item, rest, joined(at, key))
+    elif isinstance(step, int):
+        if isinstance(value, list) and -len(value) <= step < len(value):
+            yield from missing(value[step], rest, joined(at, step % len(value)))
+        else:
+            yield joined(at, step)
+    elif isinstance(value, dict) and step in value:
+        yield from missing(value[step], rest, joined(at, step))
+    else:
+        yield joined(at, step)
+
+
+def joined(at: str, key: object) -> str:
+    if isinstance(key, int):
+        return f"{at}[{key}]"
+    name = str(key)
+    return f"{at}.{name}" if name.isidentifier() else f"{at}[{json.dumps(name)}]"
+
+
+def number(value: Any) -> Any:
+    """A number, or a quantity as Kubernetes writes it (`500m`, `2Gi`, `1e3`), exactly; None for anything else."""
+    from fractions import Fraction
+
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    match = _QUANTITY.fullmatch(str(value))
+    if match is None or len(match[1]) > 400:
+        return None
+    base, suffix = Fraction(match[1]), match[2] or ""
+    if suffix in _SUFFIXES:
+        up, down = _SUFFIXES[suffix]
+        return base * up / down
+    power = int(suffix[1:] or 0) if suffix else 0
+    return base * Fraction(10) ** power if abs(power) <= 300 else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal as JSON has it: `true` is not 1. Two quantities are equal by value."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if one == other:
+        return True
+    left, right = number(one), number(other)
+    return left is not None and right is not None and bool(left == right)
+
+
+def _order(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def kept(value: Any, limit: Any) -> bool:
+        left, right = number(value), number(limit)
+        return left is not None and right is not None and test(left, right)
+
+    return kept
+
+
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "equals": same,
+    "not_equals": lambda value, wanted: not same(value, wanted),
+    "at_most": _order(lambda value, limit: value <= limit),
+    "at_least": _order(lambda value, limit: value >= limit),
+    "less_than": _order(lambda value, limit: value < limit),
+    "more_than": _order(lambda value, limit: value > limit),
+    "in": lambda value, wanted: any(same(value, one) for one in wanted),
+    "not_in": lambda value, wanted: not any(same(value, one) for one in wanted),
+    "matches": lambda value, pattern: isinstance(value, str) and re.search(pattern, value) is not None,
+    "not_matches": lambda value, pattern: not isinstance(value, str) or re.search(pattern, value) is None,
+}
+"""What is asked of each value that a path leads to. `exists`, `absent` and `total_at_most` look at all of them."""
+
+
+def violations(document: Any, rule: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+    """Where a document breaks a rule: the path, the value there, and whether there is one at all."""
+    if not _is_meant(document, rule):
+        return
+    path, operator = steps(rule["path"]), rule["operator"]
+    found = list(matches(document, path))
+    if operator == "absent":
+        for at, value in found:
+            yield at, value, True
+        return
+    if not rule.get("optional"):
+        for at in missing(document, path):
+            yield at, None, False
+    if operator in ("exists", "total_at_most"):
+        return
+    for at, value in found:
+        if not OPERATORS[operator](value, rule.get("value")):
+            yield at, value, True
+
+
+def total(documents: list[Any], rule: Mapping[str, Any]) -> tuple[Any, list[tuple[int, str, Any]]]:
+    """The sum of what a rule's path leads to in all documents, each times what `times` leads to in its own (1 where
+    that is not there), and the places that hold no quantity."""
+    amount, odd = 0, []
+    for index, document in enumerate(documents):
+        if not _is_meant(document, rule):
+            continue
+        factor: Any = 1
+        for at, value in matches(document, steps(rule["times"])) if rule.get("times") else ():
+            factor = number(value)
+            if factor is None:
+                odd.append((index, at, value))
+                factor = 1
+        for at, value in matches(document, steps(rule["path"])):
+            one = number(value)
+            if one is None:
+                odd.append((index, at, value))
+            else:
+                amount += one * factor
+    return amount, odd
+
+
+def _is_meant(document: Any, rule: Mapping[str, Any]) -> bool:
+    kind = rule.get("kind")
+    return kind is None or (isinstance(document, dict) and document.get("kind") == kind)
+
+
+def judge(job: Mapping[str, Any], send: Callable[..., None]) -> None:
+    """Answers with what is wrong with a text."""
+    try:
+        documents = read(str(job["text"]))
+    except Unreadable as problem:
+        send(problem=str(problem)[:300], line=problem.line)
+        return
+    documents = [document for document in documents if document is not None]
+    if not documents:
+        send(problem="it holds nothing", line=None)
+        return
+    for answer in islice(_problems(documents, job), MAX_ANSWERS):
+        send(**answer)
+
+
+def _problems(documents: list[Any], job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    required, kinds, rules = job.get("required", ()), job.get("kinds"), job.get("rules", ())
+    roots = ["$" if len(documents) == 1 else f"$[{index}]" for index in range(len(documents))]
+    for root, document in zip(roots, documents, strict=True):
+        if (required or kinds) and not isinstance(document, dict):
+            yield {"missing": None, "at": root}
+            continue
+        for path in required:
+            for at in missing(document, steps(path)):
+                yield {"missing": path, "at": root + at[1:]}
+        if kinds and document.get("kind") not in kinds:
+            yield {"kind": shown(document.get("kind")), "at": f"{root}.kind"}
+    for position, rule in enumerate(rules):
+        for root, document in zip(roots, documents, strict=True):
+            for at, value, is_there in violations(document, rule):
+                yield {"rule": position, "at": root + at[1:], "value": shown(value), "is_there": is_there}
+        if rule["operator"] == "total_at_most":
+            amount, odd = total(documents, rule)
+            for index, at, value in odd:
+                yield {"rule": position, "at": roots[index] + at[1:], "value": shown(value), "is_there": True}
+            if amount > number(rule["value"]):
+                exact = int(amount) if amount == int(amount) else float(amount)
+                yield {"rule": position, "at": None, "value": str(exact), "is_there": True}
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, str):
+        return value[:80]
+    try:
+        return json.dumps(value)[:80]
+    except (TypeError, ValueError):
+        return str(value)[:80]
+
+
+def main() -> None:
+    """The job comes on standard input; the answers go, marked, to the descriptor that the command line names."""
+    job, descriptor = json.loads(sys.stdin.buffer.read()), int(sys.argv[1])
+    nonce = job.pop("nonce")
+
+    def send(**answer: object) -> None:
+        line = memoryview(json.dumps({"nonce": nonce, **answer}).encode() + b"\n")
+        while line:
+            line = line[os.write(descriptor, line) :]
+
+    judge(job, send)
+    send(done=True)
+
+
+if __name__ == "__main__":
+    main()
