@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from reflect_lab.evidence.check import Factory
 from reflect_lab.evidence.citations import CitationsCheck
+from reflect_lab.evidence.command import CommandCheck
 from reflect_lab.evidence.facts import FactsCheck
 from reflect_lab.evidence.manifest import YamlCheck
 from reflect_lab.evidence.model_class import PydanticCheck
@@ -21,6 +22,7 @@ from reflect_lab.evidence.text import TextCheck
 BUILT_IN: Mapping[str, Factory] = MappingProxyType(
     {
         "citations": CitationsCheck,
+        "command": CommandCheck,
         "facts": FactsCheck,
         "json_schema": SchemaCheck,
         "pydantic": PydanticCheck,
