@@ -11,6 +11,7 @@ from reflect_lab.core.evidence import Evidence, Location
 from reflect_lab.core.policy import Policy
 from reflect_lab.core.run import Draft, Round, Run
 from reflect_lab.core.task import CheckSpec, Task
+from reflect_lab.evidence.check import Factory
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.evidence.named import CheckRegistry, Registrable
 
@@ -39,19 +40,23 @@ def look(
     *,
     task: Task | None = None,
     known: Iterable[Registrable] = (),
+    kinds: Mapping[str, Factory] | None = None,
 ) -> Look:
     """What a check (a built-in kind by its name, a decorated function, a model class) reports on a text.
 
     For scripts, tests and examples: it starts an event loop of its own, so it can't be called in a notebook. Code of
-    the text may run, as in a script of one's own. `known` are classes and functions that `options` name.
+    the text may run, as in a script of one's own. `known` are classes and functions that `options` name;
+    `kinds` are kinds that no plug-in brings yet, by name.
 
     Raises WrongUse for options that the check can't use.
     """
     registry, (*_, name) = CheckRegistry().with_checks([*known, check])
-    spec = CheckSpec(name=name, kind="custom", options=dict(options or {}))
+    new = kinds or {}
+    spec = CheckSpec(name=name, kind=name if name in new else "custom", options=dict(options or {}))
     resolved = registry.resolve(replace(task or Task(text="Write it."), checks=(spec,), sha256=""))
+    performing = {**resolved.kinds, **new}
     checks = Checks(
-        resolved.task, code_is_trusted=True, kinds=resolved.kinds, named=resolved.named, objects=resolved.objects
+        resolved.task, code_is_trusted=True, kinds=performing, named=resolved.named, objects=resolved.objects
     )
     rounds = (Round(index=0, draft=Draft(index=0, text=draft)),)
     run = Run(run_id="look", task=resolved.task, policy=Policy(), rounds=rounds)
