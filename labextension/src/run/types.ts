@@ -459,7 +459,7 @@ export interface Shortage {
  * What calls took. `calls` are logical calls; tokens, cost and cached/reasoning parts are None where unknown.
  *
  * `cached_tokens` are a part of `input_tokens`, `reasoning_tokens` a part of `output_tokens`; `seconds` are summed
- * active durations; `cost` is in `currency`.
+ * active durations (checks that overlap count once); `cost` is in `currency`.
  */
 export interface Usage {
   cached_tokens: number | null;
