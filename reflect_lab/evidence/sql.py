@@ -34,6 +34,7 @@ class SqlSyntaxCheck:
     """
 
     rank: Rank = "deterministic"
+    is_gate = True
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         Options(spec, ())
