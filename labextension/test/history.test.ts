@@ -26,6 +26,19 @@ test('a round without a critique solves nothing', () => {
   });
 });
 
+test('a check that did not run and a critic that was not asked solve nothing', () => {
+  const [first, second, third] = fixture('stalled').rounds as [Round, Round, Round];
+  const evidence = second.evidence!.map(piece => ({ ...piece, status: 'not_run' as const, findings: [] }));
+  const silent = { ...second, evidence, critique: { ...second.critique!, issues: [], validity: 'not_asked' as const } };
+  assert.deepEqual(fates([first, silent, third]), {
+    'check:facts/5200': 'new unknown kept',
+    R1: 'new unknown kept',
+    'fact:2/1-4': 'new unknown solved'
+  });
+  const passed = { ...silent, evidence: second.evidence!.map(piece => ({ ...piece, status: 'passed' as const })) };
+  assert.equal(fates([first, passed, third])['check:facts/5200'], 'new solved back');
+});
+
 test('a key that comes up late was absent before', () => {
   const rounds = fixture('stalled').rounds;
   const first = { ...(rounds[0] as Round), critique: { ...(rounds[0] as Round).critique!, issues: [] } };

@@ -4,8 +4,9 @@ import { isNotRecorded, NotARun, parseRun, parseSaved } from '../src/run/parse';
 import { withDelta } from '../src/hosts/widget';
 import { isJudged } from '../src/view/judged';
 import { linesAt, marksByLine, placeWords } from '../src/view/places';
+import { commonPlace } from '../src/view/Sandbox';
 import { receipts } from '../src/view/totals';
-import { cost, count, limit, seconds, stopTitle, STOP_TITLES, toneOf } from '../src/view/words';
+import { cost, count, limit, limits, property, seconds, stopTitle, STOP_TITLES, toneOf } from '../src/view/words';
 import { fixture } from './fixtures';
 
 test('a document of another schema version is refused with both versions named', () => {
@@ -75,12 +76,37 @@ test('attempts are not calls, and costs of two currencies are not added', () => 
 });
 
 test('limits and times are written with units that people read', () => {
-  assert.equal(limit('cpu_s', 5), 'cpu 5 s');
+  assert.equal(limit('cpu_s', 5), 'CPU time 5 s');
   assert.equal(limit('memory_bytes', 1 << 30), 'memory 1 GiB');
   assert.equal(limit('processes', 64), 'processes 64');
+  assert.equal(limit('file_bytes', 64 << 20), 'one file 64 MiB');
+  assert.equal(limits({ cpu_s: 5, a_new_one: 2, wall_s: 10, processes: 3 }), 'time 10 s, CPU time 5 s, processes 3, a new one 2');
   assert.equal(seconds(0.0042), '4 ms');
   assert.equal(seconds(12.34), '12.3 s');
   assert.equal(seconds(119.8), '2 min 0 s');
+});
+
+test('a property of an execution is told in words, one that is not known here as it is', () => {
+  assert.deepEqual(property('peak_rss_bytes', '12582912'), ['most memory used', '12 MiB']);
+  assert.deepEqual(property('cpu_s', '0.043'), ['CPU time used', '43 ms']);
+  assert.deepEqual(property('is_output_cut', 'false'), ['its output was cut', 'no']);
+  assert.deepEqual(property('exit', '-11'), ['exit code', '-11']);
+  assert.deepEqual(property('exit', 'timeout'), ['ended by', 'timeout']);
+  assert.deepEqual(property('cpu_s', 'a while'), ['CPU time used', 'a while']);
+  assert.deepEqual(property('a_tool', '3 bytes'), ['a_tool', '3 bytes']);
+});
+
+test('one place is said once: the weakest verdict counts, limits that differ are left to each', () => {
+  const [piece] = fixture('accepted').rounds[0]!.evidence!.filter(each => each.sandbox !== null);
+  const at = (part: object) => ({ ...piece!, sandbox: { ...piece!.sandbox!, ...part } });
+  const common = piece!.sandbox!.limits;
+  const gate = at({ verdict_integrity: null });
+  assert.equal(commonPlace([gate, at({ verdict_integrity: 'split' })])?.verdict_integrity, 'split');
+  assert.equal(commonPlace([at({ verdict_integrity: 'split' }), at({ verdict_integrity: 'in_process' })])?.verdict_integrity, 'in_process');
+  assert.deepEqual(commonPlace([gate, at({})])?.limits, common);
+  assert.deepEqual(commonPlace([gate, at({ limits: { ...common, cpu_s: 99 } })])?.limits, {});
+  assert.equal(commonPlace([gate, at({ level: 3 })]), null);
+  assert.equal(commonPlace([]), null);
 });
 
 test('a place is found by line, by range and by quote, else not at all', () => {

@@ -69,6 +69,7 @@ class LiveView(View):
         self._handle: Any = None
         self._doing = ""
         self._answer: asyncio.Future[bool] | None = None
+        self._asked = 0
 
     def on_stop(self, stop: Callable[[], object]) -> None:
         self._stop = stop
@@ -127,16 +128,18 @@ class LiveView(View):
             await asyncio.wait({self._answer})
         answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._answer = answer
+        self._asked += 1
         try:
-            self._widget.show_live("waiting for you", question=QUESTION)
+            self._widget.show_live("waiting for you", question=QUESTION, asked=self._asked)
             return await answer
         finally:
             self._answer = None
             answer.cancel()
             self._widget.show_live(self._doing)
 
-    def _answered(self, may_run: bool) -> None:
-        if self._answer is not None and not self._answer.done():
+    def _answered(self, may_run: bool, asked: object) -> None:
+        """A click. One on an earlier question, in another view of this cell, answers nothing."""
+        if self._answer is not None and not self._answer.done() and asked == self._asked:
             self._answer.set_result(may_run)
 
     def _pressed(self) -> None:

@@ -42,7 +42,7 @@ class RunWidget(anywidget.AnyWidget):
         )
         super().__init__(traces=traces)
         self._stop_callbacks: list[Callable[[], None]] = []
-        self._answer_callbacks: list[Callable[[bool], None]] = []
+        self._answer_callbacks: list[Callable[[bool, object], None]] = []
         self._unsent = 0
         self.on_msg(self._receive)
 
@@ -59,11 +59,13 @@ class RunWidget(anywidget.AnyWidget):
         can_stop: bool = True,
         buttons_off_reason: str | None = None,
         question: str | None = None,
+        asked: int = 0,
     ) -> None:
         """Show what the loop does now. `step` is in plain words, `text` the answer so far, `elapsed` in seconds.
 
         Without `can_stop` the view says `buttons_off_reason` in the button's place. A `question` is whether code may
-        run once with process limits only; it is shown with its two buttons.
+        run once with process limits only; it is shown with its two buttons. `asked` is its number, which comes back
+        with the answer.
         """
         self._unsent = 0
         self.live = _sendable(
@@ -74,6 +76,7 @@ class RunWidget(anywidget.AnyWidget):
                 "can_stop": can_stop,
                 "buttons_off_reason": buttons_off_reason,
                 "question": question,
+                "asked": asked,
                 "seq": 0,
             }
         )
@@ -104,8 +107,9 @@ class RunWidget(anywidget.AnyWidget):
         self._stop_callbacks.append(callback)
         return lambda: self._stop_callbacks.remove(callback)
 
-    def on_answer(self, callback: Callable[[bool], None]) -> Callable[[], None]:
-        """Call `callback` when the user answers a question: True where the code may run. Returns what takes it back."""
+    def on_answer(self, callback: Callable[[bool, object], None]) -> Callable[[], None]:
+        """Call `callback` when the user answers a question: True where the code may run, and the question's number as
+        the page says it. Returns what takes it back."""
         self._answer_callbacks.append(callback)
         return lambda: self._answer_callbacks.remove(callback)
 
@@ -117,7 +121,7 @@ class RunWidget(anywidget.AnyWidget):
                 callback()
         if content.get("type") == "answer":
             for answered in tuple(self._answer_callbacks):
-                answered(content.get("may_run") is True)
+                answered(content.get("may_run") is True, content.get("asked"))
 
 
 def _built(name: str) -> str:

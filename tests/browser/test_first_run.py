@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 
 import pytest
@@ -61,7 +62,13 @@ def test_the_first_round_quotes_the_failed_assert_and_keeps_the_discarded_issue(
     discarded = view.locator(".rl-discarded")
     assert discarded.locator("s").first.inner_text() == "major style"
     assert "quotes neither the task, a requirement, a fact nor a finding" in discarded.inner_text()
-    assert "process limits (no isolation)" in view.locator(".rl-evidence").inner_text()
+    where = view.locator(".rl-where").inner_text()
+    assert re.match(r"Sandbox level [123] (process limits \(no isolation\)|kernel-confined|namespaced)", where)
+    assert "the verdict was made outside the code under test" in where
+    view.locator(".rl-where summary").click()
+    opened = view.locator(".rl-where").inner_text()
+    assert "The code could" in opened or "it could do what you can" in opened
+    assert "time 10 s" in opened and "memory 1 GiB" in opened
 
 
 def test_sql_counts_the_rounds_of_the_tour(first_run: FirstRun, lab: Lab) -> None:

@@ -114,6 +114,32 @@ def test_text_streams_while_it_runs_and_stop_reaches_the_kernel(open_viewer: Any
     assert page.locator(".rl-stream").count() == 0
 
 
+def test_a_question_takes_no_click_at_first_one_answer_then_and_escape_is_a_no(open_viewer: Any) -> None:
+    """A click that was meant for what stood there before, the question before it included, must not let code run."""
+    viewer = open_viewer()
+    viewer.page.clock.install()
+    viewer.page.clock.pause_at("2030-01-01")
+    page = viewer.show(None, {**LIVE, "question": "May it run?", "asked": 1})
+    run = page.get_by_role("button", name="Run this code once")
+    page.clock.run_for(200)
+    assert run.is_disabled()
+    page.clock.run_for(500)
+    run.click()
+    assert page.evaluate("sent") == [{"type": "answer", "may_run": True, "asked": 1}]
+    page.clock.run_for(50)
+    assert run.is_disabled()
+    # Two changes within one frame, as of a check that is refused and the next one that asks.
+    page.evaluate(
+        "both => both.forEach(each => set('live', each))", [LIVE, {**LIVE, "question": "And it?", "asked": 2}]
+    )
+    page.clock.run_for(200)
+    assert "And it?" in page.locator(".rl-question").inner_text() and run.is_disabled()
+    page.clock.run_for(500)
+    run.focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate("sent[1]") == {"type": "answer", "may_run": False, "asked": 2}
+
+
 def test_a_view_without_buttons_says_why(open_viewer: Any) -> None:
     reason = "The cell runs under %%time."
     page = open_viewer().show(None, {**LIVE, "can_stop": False, "buttons_off_reason": reason})

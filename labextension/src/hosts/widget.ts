@@ -55,7 +55,7 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   let frame: number | null = null;
   const view = mount(el, state, {
     stop: () => model.send({ type: 'stop' }),
-    answer: mayRun => model.send({ type: 'answer', may_run: mayRun })
+    answer: (mayRun, asked) => model.send({ type: 'answer', may_run: mayRun, asked })
   });
   const draw = (): void => {
     frame = null;

@@ -32,7 +32,7 @@ export function Banner({ run, live, actions }: { run: Run | null; live: Live | n
         </div>
         {live === null && run !== null && run.outcome !== null && <Reason run={run} outcome={run.outcome} />}
         {live !== null && <LiveLine live={live} actions={actions} />}
-        {live?.question && actions.answer !== null && <Question text={live.question} answer={actions.answer} />}
+        {live !== null && <Asked live={live} answer={actions.answer} />}
         {run !== null && <Spent run={run} />}
       </div>
     </header>
@@ -132,24 +132,50 @@ function LiveLine({ live, actions }: { live: Live; actions: Actions }): JSX.Elem
   );
 }
 
+/** The present question, if there is one: by its number, so that the next one does not begin as answered. */
+function Asked({ live, answer }: { live: Live; answer: Actions['answer'] }): JSX.Element | null {
+  const { question, asked = 0 } = live;
+  if (!question || answer === null) {
+    return null;
+  }
+  return <Question key={asked} text={question} answer={mayRun => answer(mayRun, asked)} />;
+}
+
+/** Milliseconds for which a new question takes no click: one that was meant for what stood there before. */
+const TOO_SOON = 400;
+
 /** Asks before a live model's code runs without isolation. Nothing is started before an answer. */
 function Question({ text, answer }: { text: string; answer: (mayRun: boolean) => void }): JSX.Element {
-  const [isAnswered, setAnswered] = useState(false);
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setOpen(true), TOO_SOON);
+    return () => clearTimeout(timer);
+  }, []);
   const say = (mayRun: boolean): void => {
-    setAnswered(true);
-    answer(mayRun);
+    if (isOpen) {
+      setOpen(false);
+      answer(mayRun);
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      say(false);
+    }
   };
   return (
-    <div class="rl-question" role="group" aria-label="May this code run?">
-      <p class="rl-message rl-alarm" role="alert">
+    <div class="rl-question" role="group" aria-label="May this code run?" onKeyDown={onKeyDown}>
+      <p class="rl-message" role="alert">
         <Icon name="warning" /> <Words text={text} />
       </p>
-      <button type="button" class="rl-button" disabled={isAnswered} onClick={() => say(true)}>
-        Run this code once with process limits only
-      </button>{' '}
-      <button type="button" class="rl-button" disabled={isAnswered} onClick={() => say(false)}>
-        Don’t run it
-      </button>
+      <div class="rl-answers">
+        <button type="button" class="rl-button" disabled={!isOpen} onClick={() => say(true)}>
+          Run this code once with process limits only
+        </button>
+        <button type="button" class="rl-button" disabled={!isOpen} onClick={() => say(false)}>
+          Don’t run it
+        </button>
+      </div>
     </div>
   );
 }

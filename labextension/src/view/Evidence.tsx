@@ -4,8 +4,9 @@ import type { Evidence as Piece, Finding, Run, Sandbox } from '../run/types';
 import { isNotRecorded } from '../run/parse';
 import { Icon, type IconName } from './Icon';
 import { placeWords } from './places';
+import { commonPlace, Provenance, Where } from './Sandbox';
 import { Block, Clipped, Words } from './Text';
-import { FINDING_WORDS, limit, plural, RANK_WORDS, seconds, STATUS_WORDS } from './words';
+import { FINDING_WORDS, plural, RANK_WORDS, seconds, STATUS_WORDS } from './words';
 
 const STATUS_ICONS: Record<string, IconName> = {
   passed: 'check',
@@ -37,25 +38,16 @@ export function EvidenceList({ run, at }: { run: Run; at: number }): JSX.Element
       {place !== null && <Where sandbox={place} isRun={isRun(evidence ?? [])} />}
       <ul class="rl-list rl-pieces">
         {(evidence ?? []).map(piece => (
-          <EvidencePiece key={piece.source} piece={piece} isPlaceKnown={place !== null} />
+          <EvidencePiece key={piece.source} piece={piece} place={place} />
         ))}
       </ul>
     </section>
   );
 }
 
-/** Where everything ran, if it is one place, so that it is said once; of several verdicts the weakest counts. */
-function commonPlace(evidence: Piece[]): Sandbox | null {
-  const places = evidence.flatMap(piece => (piece.sandbox === null ? [] : [piece.sandbox]));
-  const [first] = places;
-  if (first === undefined || places.some(each => each.level !== first.level || each.name !== first.name)) {
-    return null;
-  }
-  return places.find(each => each.verdict_integrity === 'in_process') ?? first;
-}
-
+/** Whether code of the draft was executed: a syntax gate compiles it in its sandbox and runs nothing of it. */
 function isRun(evidence: Piece[]): boolean {
-  return evidence.some(piece => piece.sandbox !== null && piece.executions > 0);
+  return evidence.some(piece => piece.sandbox !== null && piece.executions > 0 && piece.rank === 'executed');
 }
 
 function summary(evidence: Piece[]): string {
@@ -64,7 +56,7 @@ function summary(evidence: Piece[]): string {
 }
 
 /** What passed takes one line that opens; the rest is open: it is what the reader has to know. */
-function EvidencePiece({ piece, isPlaceKnown }: { piece: Piece; isPlaceKnown: boolean }): JSX.Element {
+function EvidencePiece({ piece, place }: { piece: Piece; place: Sandbox | null }): JSX.Element {
   const kind = `rl-piece rl-status-${piece.status}`;
   if (piece.status === 'passed') {
     return (
@@ -73,7 +65,7 @@ function EvidencePiece({ piece, isPlaceKnown }: { piece: Piece; isPlaceKnown: bo
           <summary class="rl-piece-head">
             <PieceHead piece={piece} />
           </summary>
-          <PieceBody piece={piece} isPlaceKnown={isPlaceKnown} isOpen />
+          <PieceBody piece={piece} place={place} isOpen />
         </details>
       </li>
     );
@@ -83,7 +75,7 @@ function EvidencePiece({ piece, isPlaceKnown }: { piece: Piece; isPlaceKnown: bo
       <div class="rl-piece-head">
         <PieceHead piece={piece} />
       </div>
-      <PieceBody piece={piece} isPlaceKnown={isPlaceKnown} isOpen={false} />
+      <PieceBody piece={piece} place={place} isOpen={false} />
     </li>
   );
 }
@@ -112,16 +104,12 @@ function PieceHead({ piece }: { piece: Piece }): JSX.Element {
   );
 }
 
-function PieceBody({ piece, isPlaceKnown, isOpen }: {
-  piece: Piece;
-  isPlaceKnown: boolean;
-  isOpen: boolean;
-}): JSX.Element {
-  const provenance = provenanceOf(piece);
-  const isShort = piece.text.length < 200 && (isOpen || piece.findings.length + provenance.length === 0);
+function PieceBody({ piece, place, isOpen }: { piece: Piece; place: Sandbox | null; isOpen: boolean }): JSX.Element {
+  const isKnown = Object.keys(piece.provenance).length > 0;
+  const isShort = piece.text.length < 200 && (isOpen || (piece.findings.length === 0 && !isKnown));
   return (
     <>
-      {piece.sandbox !== null && !isPlaceKnown && <Where sandbox={piece.sandbox} isRun={piece.executions > 0} />}
+      {piece.sandbox !== null && place === null && <Where sandbox={piece.sandbox} isRun={isRun([piece])} />}
       <Findings findings={piece.findings} />
       {isShort && piece.text !== '' && (
         <p class="rl-report">
@@ -130,60 +118,13 @@ function PieceBody({ piece, isPlaceKnown, isOpen }: {
       )}
       {!isShort && (
         <details class="rl-more">
-          <summary>Report{provenance.length > 0 && ' and provenance'}</summary>
+          <summary>Report{isKnown && ' and how it was made'}</summary>
           {piece.text === '' ? <p class="rl-empty">The report is empty.</p> : <Block text={piece.text} />}
-          <Provenance pairs={provenance} />
+          <Provenance piece={piece} place={place} />
         </details>
       )}
-      {isShort && <Provenance pairs={provenance} />}
+      {isShort && <Provenance piece={piece} place={place} />}
     </>
-  );
-}
-
-function Provenance({ pairs }: { pairs: [string, string][] }): JSX.Element | null {
-  if (pairs.length === 0) {
-    return null;
-  }
-  return (
-    <dl class="rl-pairs">
-      {pairs.map(([name, value]) => (
-        <div>
-          <dt>
-            <Words text={name} />
-          </dt>
-          <dd>
-            <Words text={value} />
-          </dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-/** Limits, self-test and what else lies behind a verdict, as pairs of words. */
-function provenanceOf(piece: Piece): [string, string][] {
-  const { sandbox } = piece;
-  const limits = Object.entries(sandbox?.limits ?? {}).map(([name, value]) => limit(name, value));
-  return [
-    ...(limits.length > 0 ? [['limits', limits.join(', ')] as [string, string]] : []),
-    ...(sandbox?.selftest ? [['sandbox self-test', sandbox.selftest] as [string, string]] : []),
-    ...(typeof sandbox?.abi === 'number' ? [['Landlock ABI', String(sandbox.abi)] as [string, string]] : []),
-    ...Object.entries(piece.provenance)
-  ];
-}
-
-function Where({ sandbox, isRun }: { sandbox: Sandbox; isRun: boolean }): JSX.Element {
-  return (
-    <p class="rl-where">
-      <span class="rl-label">Sandbox level {sandbox.level}</span> <Words text={sandbox.name} />
-      {isRun && sandbox.verdict_integrity === 'split' && ' · the verdict was made outside the code under test'}
-      {isRun && sandbox.verdict_integrity === 'in_process' && (
-        <span class="rl-warn">
-          {' · '}
-          <Icon name="warning" /> the asserts ran beside the code under test, which could have forged the verdict
-        </span>
-      )}
-    </p>
   );
 }
 

@@ -1,7 +1,7 @@
 /** Issues over the rounds: which were solved, kept, are new or came back, by the stable key that code made. */
 import type { Ground, Issue, Round, Run } from '../run/types';
 
-/** What became of a key in one round. `unknown`: the round has no critique, so nobody can say. */
+/** What became of a key in one round. `unknown`: who raised it did not look at this round's draft, so nobody can say. */
 export type Fate = 'new' | 'kept' | 'solved' | 'back' | 'absent' | 'unknown';
 
 export interface Line {
@@ -29,7 +29,7 @@ export function issueHistory(rounds: Round[]): Line[] {
       if (here.has(key)) {
         continue;
       }
-      if (round.critique === null) {
+      if (!hasLooked(round, line.issue.source)) {
         line.fates.push('unknown');
         continue;
       }
@@ -38,6 +38,15 @@ export function issueHistory(rounds: Round[]): Line[] {
     }
   });
   return [...lines].map(([key, line]) => ({ key, issue: line.issue, fates: line.fates }));
+}
+
+/** Whether a source of issues looked at a round's draft. A gate that every draft passes leaves no evidence. */
+function hasLooked(round: Round, source: string): boolean {
+  if (round.critique === null || source === 'critic') {
+    return round.critique?.validity === 'ok';
+  }
+  const piece = round.evidence?.find(each => each.source === source);
+  return round.evidence !== null && (piece === undefined || piece.status === 'passed' || piece.status === 'failed');
 }
 
 function blank(rounds: Round[], until: number): Fate[] {

@@ -12,6 +12,8 @@ export interface Live {
   seq: number;
   /** Whether a live model's code may run once with process limits only; null while nothing is asked. */
   question?: string | null;
+  /** The question's number, which its answer carries. */
+  asked?: number;
 }
 
 export interface ViewState {
@@ -26,7 +28,7 @@ export interface ViewState {
 export interface Actions {
   stop: (() => void) | null;
   /** Answers the question of a running loop. */
-  answer: ((mayRun: boolean) => void) | null;
+  answer: ((mayRun: boolean, asked: number) => void) | null;
 }
 
 export const EMPTY: ViewState = { run: null, live: null, traces: null, leftOut: [], problem: null };

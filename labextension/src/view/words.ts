@@ -122,12 +122,34 @@ function bytes(value: number): string {
   while (size >= 1024 && at < units.length - 1) {
     [size, at] = [size / 1024, at + 1];
   }
-  return `${PRECISE.format(size)} ${units[at]}`;
+  return `${PRECISE.format(Number(size.toPrecision(3)))} ${units[at]}`;
 }
 
-/** A limit such as `cpu_s: 5`, which carries its unit in its name, as "cpu 5 s". */
+/** What the first word of a limit's name means, in the order in which people ask. */
+const LIMITED: Record<string, string> = {
+  wall: 'time',
+  cpu: 'CPU time',
+  memory: 'memory',
+  processes: 'processes',
+  open: 'open',
+  file: 'one file',
+  disk: 'all files',
+  output: 'kept output',
+  user: 'as user'
+};
+
+/** Limits in words. A saved notebook has its keys sorted, so the order is made here. */
+export function limits(all: Record<string, number | string>): string {
+  const known = Object.keys(LIMITED);
+  const place = (name: string): number => (known.indexOf(name.split('_')[0] ?? '') + known.length + 1) % (known.length + 1);
+  const names = Object.keys(all).sort((one, other) => place(one) - place(other) || (one < other ? -1 : 1));
+  return names.map(name => limit(name, all[name] ?? '')).join(', ');
+}
+
+/** A limit such as `cpu_s: 5`, which carries its unit in its name, as "CPU time 5 s". */
 export function limit(name: string, value: number | string): string {
-  const words = name.split('_');
+  const [first = '', ...others] = name.split('_');
+  const words = [LIMITED[first] ?? first, ...others];
   if (words[words.length - 1] === 'bytes' && typeof value === 'number') {
     return `${words.slice(0, -1).join(' ')} ${bytes(value)}`;
   }
@@ -135,6 +157,45 @@ export function limit(name: string, value: number | string): string {
   const what = unit === undefined ? words : words.slice(0, -1);
   return [...what, number(value), unit ?? ''].join(' ').trim();
 }
+
+const PROPERTIES: Record<string, string> = {
+  python: 'Python',
+  exit: 'exit code',
+  cpu_s: 'CPU time used',
+  peak_rss_bytes: 'most memory used',
+  is_output_cut: 'its output was cut',
+  stability: 'verdict',
+  bwrap: 'bubblewrap',
+  code_sha256: 'draft, SHA-256',
+  tests_sha256: 'tests, SHA-256',
+  seccomp_sha256: 'seccomp filter, SHA-256'
+};
+
+/** A property of an execution such as `peak_rss_bytes: "12460032"` in words; one that is not known here stays as it is. */
+export function property(name: string, value: string): [string, string] {
+  const words = PROPERTIES[name];
+  const amount = Number(value);
+  if (words === undefined) {
+    return [name, value];
+  }
+  if (name === 'exit' && !Number.isInteger(amount)) {
+    return ['ended by', value];
+  }
+  if (name === 'is_output_cut') {
+    return [words, value === 'true' ? 'yes' : 'no'];
+  }
+  if (name.endsWith('_bytes') && Number.isFinite(amount)) {
+    return [words, bytes(amount)];
+  }
+  return [words, name.endsWith('_s') && Number.isFinite(amount) ? seconds(amount) : value];
+}
+
+/** What code that ran at a level of the sandbox could have reached. */
+export const REACH: Record<number, string> = {
+  1: 'The code’s time, memory and output were limited. Else it could do what you can: read and change your files, use the network.',
+  2: 'The code could read the system’s files and this Python, write in a folder of its own, and reach neither the network nor other processes.',
+  3: 'The code could read the system’s files and this Python, write in a folder of its own, and reach neither the network nor other processes.'
+};
 
 export function score(value: number): string {
   return value.toFixed(2);
