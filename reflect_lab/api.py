@@ -33,6 +33,7 @@ __all__ = [
     "ReflectLabError",
     "Report",
     "Run",
+    "RunOptions",
     "Session",
     "Task",
     "WrongUse",

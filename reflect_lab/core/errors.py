@@ -10,7 +10,10 @@ ReflectLabError
 
 from __future__ import annotations
 
-from reflect_lab.core.run import ErrorKind, Shortage
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reflect_lab.core.run import ErrorKind, Shortage
 
 
 class ReflectLabError(Exception):

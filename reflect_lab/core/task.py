@@ -5,7 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from reflect_lab.core.errors import WrongUse
+
+SIGNALS = ("requirements", "facts", "checks")
+"""What a draft can be judged by."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +65,22 @@ class Task:
     def __post_init__(self) -> None:
         if not self.sha256:
             object.__setattr__(self, "sha256", content_sha256(self._content()))
+
+    def only(self, *signals: str) -> Self:
+        """The same task with these signals alone, to compare what each of them finds: `requirements`, `facts` (with the
+        check that compares them) and `checks` (all others). Raises WrongUse for any other name."""
+        for name in signals:
+            if name not in SIGNALS:
+                raise WrongUse(f"a task has no signal {name!r}; its signals are {', '.join(SIGNALS)}")
+        requirements = self.requirements if "requirements" in signals else ()
+        known = {requirement.id for requirement in requirements}
+        checks = tuple(
+            replace(check, requirements=tuple(id for id in check.requirements if id in known))
+            for check in self.checks
+            if ("facts" if check.kind == "facts" else "checks") in signals
+        )
+        facts = self.facts if "facts" in signals else ()
+        return replace(self, requirements=requirements, facts=facts, checks=checks, sha256="")
 
     def _content(self) -> object:
         return [

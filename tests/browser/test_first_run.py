@@ -64,7 +64,7 @@ def test_the_first_round_quotes_the_failed_assert_and_keeps_the_discarded_issue(
     assert "quotes neither the task, a requirement, a fact nor a finding" in discarded.inner_text()
     where = view.locator(".rl-where").inner_text()
     assert re.match(r"Sandbox level [123] (process limits \(no isolation\)|kernel-confined|namespaced)", where)
-    assert "the verdict was made outside the code under test" in where
+    assert "the verdict was made outside of it" in where
     view.locator(".rl-where summary").click()
     opened = view.locator(".rl-where").inner_text()
     assert "The code could" in opened or "it could do what you can" in opened

@@ -135,7 +135,7 @@ def test_it_is_said_of_every_pair_of_signals_that_the_drafts_are_too_few(judged:
 
 def test_every_draft_of_the_folder_is_judged_once_and_has_one_reply_of_the_critic() -> None:
     files = sorted(DRAFTS.glob("*.jsonl"))
-    named = re.findall(r'^    "((?:letter|mean|query)-[\w-]+)": "', sources(SIGNALS)["judge"], re.MULTILINE)
+    named = re.findall(r'^    "((?:letter|mean|query)-[\w-]+)": "', sources(SIGNALS)["drafts"], re.MULTILINE)
     assert sorted(named) == [file.stem for file in files]
     for file in files:
         roles = [json.loads(line)["role"] for line in file.read_text(encoding="utf-8").splitlines()]

@@ -63,7 +63,7 @@ function Level({ sandbox, isRun }: { sandbox: Sandbox; isRun: boolean }): JSX.El
   return (
     <>
       <span class="rl-label">Sandbox level {sandbox.level}</span> <Words text={sandbox.name} />
-      {isRun && sandbox.verdict_integrity === 'split' && ' · the verdict was made outside the code under test'}
+      {isRun && sandbox.verdict_integrity === 'split' && ' · the verdict was made outside of it'}
       {isRun && sandbox.verdict_integrity === 'in_process' && (
         <span class="rl-warn">
           {' · '}
