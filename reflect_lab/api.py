@@ -60,10 +60,12 @@ async def reflect(
     *,
     traces: str | Path | None = None,
     observers: Sequence[Observer] = (),
+    sandbox_command: Sequence[str] = (),
     **options: Any,
 ) -> Run:
     """Runs the bounded loop on a task (a Task, or a cell's Markdown) and returns the finished run.
 
+    `sandbox_command` is what `sandbox="external"` starts, by default the one of `reflect-lab.toml`.
     `options` are the fields of `RunOptions`: `model`, `critic`, `checks`, `policy`, `max_revisions`, … A run
     that can't start raises WrongUse; a run that ends with an error returns, with the error in `run.outcome`. To run
     many tasks, keep a `Session` and call its `reflect`.
@@ -74,7 +76,7 @@ async def reflect(
 
         name = sorted(unknown)[0]
         raise WrongUse(f"reflect() has no option {name!r}; {did_you_mean(name, RunOptions.__dataclass_fields__)}")
-    async with Session(traces=traces) as session:
+    async with Session(traces=traces, sandbox_command=sandbox_command) as session:
         return await session.reflect(task, RunOptions(**options), observers=observers)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,8 @@ def _parts(session: Session) -> Iterator[Diagnosis]:
     yield _live_view()
     yield from _models(session)
     yield from _sandbox()
+    yield _interpreter()
+    yield _external(session)
     yield _traces(session)
     yield _spans(session)
 
@@ -110,7 +113,10 @@ def _sandbox() -> Iterator[Diagnosis]:
     machine = selftest.machine()
     best = machine.strongest
     if best.number == 1:
-        advice = "code of a live model is not run until you consent in the live view, or say --sandbox process"
+        advice = (
+            "code of a live model runs in the interpreter of level W if it is there and can run it; else not until you "
+            "consent in the live view, or say --sandbox process"
+        )
         yield Diagnosis(part="sandbox", state="missing", found=f"level 1: {best.name}", advice=advice)
     else:
         held = f"level {best.number}: {best.name}; self-test passed"
@@ -126,6 +132,38 @@ def _sandbox() -> Iterator[Diagnosis]:
     for reason in machine.missing:
         part, _, why = reason.partition(": ")
         yield Diagnosis(part=f"sandbox {part}" if why else "sandbox", state="note", found=why or reason)
+
+
+def _interpreter() -> Diagnosis:
+    """Level W."""
+    part, test = "sandbox level W", selftest.interpreted()
+    if isinstance(test, str):
+        advice = "it runs small pure functions on any system, by --sandbox interpreter"
+        return Diagnosis(part=part, state="note", found=test, advice=advice)
+    if test.why is not None:
+        advice = "it is not used; another release of pydantic-monty may do"
+        return Diagnosis(
+            part=part, state="missing", found=f"{test.level.name}; self-test failed: {test.why}", advice=advice
+        )
+    advice = "a part of Python, for small pure functions: --sandbox interpreter"
+    return Diagnosis(part=part, state="ok", found=f"{test.level.name}; self-test passed", advice=advice)
+
+
+def _external(session: Session) -> Diagnosis:
+    """Level X: the command of the settings file, which is started for its self-test."""
+    part = "sandbox level X"
+    try:
+        command = session.external_command()
+    except WrongUse:
+        advice = "name one that runs a Python program, [sandbox] command = [...] in reflect-lab.toml: docs/sandbox.md"
+        return Diagnosis(part=part, state="note", found="no command is named", advice=advice)
+    words = session.redactor.text(shlex.join(command))
+    test = selftest.commanded(command)
+    if isinstance(test, str) or test.why is not None:
+        why = test if isinstance(test, str) else f"self-test failed: {test.why}"
+        return Diagnosis(part=part, state="missing", found=f"{words}; {why}", advice="try the command by hand")
+    advice = "what it isolates is for you to know; it is used by --sandbox external alone"
+    return Diagnosis(part=part, state="ok", found=f"{words}; self-test {test.level.selftest}", advice=advice)
 
 
 def _weaknesses(level: Level) -> str | None:

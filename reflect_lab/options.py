@@ -146,7 +146,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add("--critic-model", metavar="NAME", help="another model for the critic")
     add("--temperature", type=float, metavar="T", help="temperature of the generator")
     add("--seed", type=int, metavar="N", help="seed of the model, where it keeps one")
-    add("--sandbox", choices=["auto", "process", "off"], help="process: run code of a live model without isolation")
+    sandbox = "process: run code of a live model without isolation; interpreter, external: see docs/sandbox.md"
+    add("--sandbox", choices=_CHOICES["sandbox"], help=sandbox)
     add("--name", metavar="NAME", help="name of the run in the traces")
     add("--tag", action="append", default=[], metavar="KEY=VALUE", help="a tag of the run, may be repeated")
     add("--traces", metavar="DIR", help="folder of the traces")

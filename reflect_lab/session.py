@@ -40,6 +40,7 @@ from reflect_lab.handover import (
     why_not_continued,
 )
 from reflect_lab.loop import run_loop
+from reflect_lab.models.config import checked_command, load_config
 from reflect_lab.models.endpoints import Endpoints
 from reflect_lab.models.prices import check_cost_limit
 from reflect_lab.models.scripted import ScriptedClient
@@ -64,8 +65,9 @@ VERSIONED = ("openai", "duckdb", "opentelemetry-sdk", "genai-prices", "xllamacpp
 class Session:
     """What lives as long as a shell or a process: model clients, critic prompts, the open trace files.
 
-    `traces` names the folder of the traces (see `traces_folder`); `cwd` anchors relative paths. Use it as an async
-    context manager, or call `close()`; the embedded model and the trace files are released then.
+    `traces` names the folder of the traces (see `traces_folder`); `cwd` anchors relative paths; `sandbox_command` is
+    what `sandbox="external"` starts, by default the one of `reflect-lab.toml`. Use it as an async context manager, or
+    call `close()`; the embedded model and the trace files are released then.
     """
 
     traces: str | Path | None = None
@@ -73,6 +75,7 @@ class Session:
     cwd: Path = field(default_factory=Path.cwd)
     critics: CriticRegistry = field(default_factory=CriticRegistry)
     checks: CheckRegistry = field(default_factory=CheckRegistry)
+    sandbox_command: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.endpoints = Endpoints(self.environ, self.cwd)
@@ -230,6 +233,7 @@ class Session:
             sandbox=options.sandbox or "auto",
             code_is_trusted=not client.is_live,
             consent=consent,
+            sandbox_command=self.external_command() if options.sandbox == "external" else (),
             scripted=script.next_check if script else None,
             scripted_names=script.check_names if script else None,
             kinds=resolved.kinds,
@@ -250,6 +254,15 @@ class Session:
             except (OSError, ValueError) as error:
                 raise WrongUse(f"the critic file {name} can't be read: {error}") from None
         return self.critics[name]
+
+    def external_command(self) -> tuple[str, ...]:
+        """What level X of the sandbox starts. Raises WrongUse where nothing says it."""
+        given = checked_command(self.sandbox_command, "sandbox_command")
+        command = given or load_config(self.cwd, self.environ).sandbox_command
+        if not command:
+            advice = '[sandbox] with `command = ["docker", "run", "-i", …]` in reflect-lab.toml, or sandbox_command='
+            raise WrongUse(f"sandbox external needs a command: write {advice}")
+        return command
 
     def recording(self, explicit: str | Path | None = None) -> Recording:
         """What records runs in a traces folder; it stays open until the session is closed."""

@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import { isNotRecorded, NotARun, parseRun, parseSaved } from '../src/run/parse';
 import { withDelta } from '../src/hosts/widget';
 import { isJudged } from '../src/view/judged';
+import type { Sandbox } from '../src/run/types';
 import { linesAt, marksByLine, placeWords } from '../src/view/places';
 import { commonPlace } from '../src/view/Sandbox';
 import { receipts } from '../src/view/totals';
-import { cost, count, limit, limits, property, seconds, stopTitle, STOP_TITLES, toneOf } from '../src/view/words';
+import { cost, count, limit, limits, property, REACH, seconds, stopTitle, STOP_TITLES, toneOf } from '../src/view/words';
 import { fixture } from './fixtures';
 
 test('a document of another schema version is refused with both versions named', () => {
@@ -107,6 +108,12 @@ test('one place is said once: the weakest verdict counts, limits that differ are
   assert.deepEqual(commonPlace([gate, at({ limits: { ...common, cpu_s: 99 } })])?.limits, {});
   assert.equal(commonPlace([gate, at({ level: 3 })]), null);
   assert.equal(commonPlace([]), null);
+});
+
+test('every level at which code runs says what the code could reach', () => {
+  const levels: Sandbox['level'][] = [1, 2, 3, 'W', 'X'];
+  assert.deepEqual(levels.filter(level => (REACH[level] ?? '').length < 40), []);
+  assert.equal(REACH[0], undefined);
 });
 
 test('a place is found by line, by range and by quote, else not at all', () => {

@@ -9,6 +9,7 @@ from typing import Literal
 
 Status = Literal["passed", "failed", "error", "denied", "not_run"]
 Rank = Literal["deterministic", "executed", "retrieval", "human", "model"]
+SandboxLevel = Literal[0, 1, 2, 3, "W", "X"]
 LocationKind = Literal["whole", "line", "lines", "clause", "path", "paragraph", "quote"]
 
 BUILT_IN_GATES: frozenset[str] = frozenset({"whole", "format"})
@@ -42,18 +43,24 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Sandbox:
-    """Where executed evidence ran. `level` 0 off, 1 process limits (no isolation), 2 kernel-confined, 3 namespaced.
+    """Where executed evidence ran. `level` 0 off, 1 process limits (no isolation), 2 kernel-confined, 3 namespaced;
+    beside this order W, interpreter-only, and X, an external command.
 
     `verdict_integrity` is `split` where the parent compared plain values and `in_process` where asserts ran beside the
     code under test, which could have forged them.
     """
 
-    level: int
+    level: SandboxLevel
     name: str
     abi: int | None = None
     limits: Mapping[str, float | int | str] = field(default_factory=dict)
     selftest: str | None = None
     verdict_integrity: Literal["split", "in_process"] | None = None
+
+    @property
+    def number(self) -> int | None:
+        """The level's place in the order 0 to 3; None for W and X, which have none."""
+        return self.level if isinstance(self.level, int) else None
 
 
 @dataclass(frozen=True, kw_only=True)

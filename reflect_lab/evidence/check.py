@@ -14,7 +14,7 @@ from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 
-SandboxChoice = Literal["auto", "process", "off"]
+SandboxChoice = Literal["auto", "process", "interpreter", "external", "off"]
 Consent = Callable[[], Awaitable[bool]]
 
 
@@ -47,7 +47,8 @@ class Check(Protocol):
 class Surroundings:
     """What checks may know beside their own options: the task, whether the draft's code may run, the folder that
     relative paths start from, and the user's own objects (model classes) that the task names. `consent` asks the user
-    whether this code may run once with process limits only; None where nobody can be asked."""
+    whether this code may run once with process limits only; None where nobody can be asked. `sandbox_command` is what
+    level X starts."""
 
     task: Task
     sandbox: SandboxChoice = "auto"
@@ -55,6 +56,7 @@ class Surroundings:
     consent: Consent | None = None
     folder: Path | None = None
     objects: Mapping[str, object] = field(default_factory=dict)
+    sandbox_command: tuple[str, ...] = ()
 
 
 Factory = Callable[[CheckSpec, Surroundings], Check]
@@ -118,14 +120,15 @@ class Options:
         return self._options[key]
 
 
+_WEIGHTIEST: tuple[Status, ...] = ("failed", "error", "not_run")
+
+
 def one_requirement(spec: CheckSpec) -> str | None:
     """The requirement that a finding belongs to: the check's, where it names exactly one."""
     return spec.requirements[0] if len(spec.requirements) == 1 else None
 
 
 def status_of(findings: Iterable[Finding]) -> Status:
-    """A check's status by its findings: a failure outweighs an error, an error a pass."""
+    """A check's status by its findings: a failure outweighs an error, an error what was not looked at, that a pass."""
     statuses = {finding.status for finding in findings}
-    if "failed" in statuses:
-        return "failed"
-    return "error" if "error" in statuses else "passed"
+    return next((status for status in _WEIGHTIEST if status in statuses), "passed")

@@ -8,16 +8,18 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from reflect_lab.core.evidence import Finding, Location, LocationKind, Rank
+from reflect_lab.core.evidence import Finding, Location, LocationKind, Rank, Sandbox
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, text_sha256
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.tool import Tool, ToolEnded, run_tool
+from reflect_lab.evidence.sandbox.levels import LEVEL_NAMES
+from reflect_lab.evidence.tool import KEPT, Tool, ToolEnded, run_tool
 from reflect_lab.evidence.wording import counted, report, shown
 
 _MOST = 50
@@ -81,7 +83,9 @@ class CommandCheck:
                 await asyncio.to_thread(Path(path).write_bytes, text)
                 argv, text = [word.replace(_FILE, path) for word in argv], b""
             tool = Tool(argv=argv, input=text, folder=folder, env=self._env, timeout_s=self._timeout_s)
-            return self._reported(await run_tool(tool), draft)
+            held = {"wall_s": self._timeout_s, "output_bytes": KEPT}
+            sandbox = Sandbox(level="X", name=LEVEL_NAMES["X"], limits=held)
+            return replace(self._reported(await run_tool(tool), draft), sandbox=sandbox)
 
     def _reported(self, ended: ToolEnded, draft: Draft) -> Report:
         provenance = {

@@ -59,10 +59,16 @@ class Checks:
         objects: Mapping[str, object] | None = None,
         folder: Path | None = None,
         concurrency: int | None = None,
+        sandbox_command: tuple[str, ...] = (),
     ) -> None:
         self._concurrency = concurrency or default_concurrency()
         surroundings = Surroundings(
-            task=task, sandbox=sandbox, code_is_trusted=code_is_trusted, folder=folder, objects=objects or {}
+            task=task,
+            sandbox=sandbox,
+            code_is_trusted=code_is_trusted,
+            folder=folder,
+            objects=objects or {},
+            sandbox_command=sandbox_command,
         )
         self._asking = {spec.name: Asking(consent) for spec in task.checks if consent is not None}
         self._checks: dict[str, Check] = {}

@@ -17,6 +17,7 @@ NEEDS_CONSENT = (
     "`--sandbox process` lets it run, `reflect-lab doctor` says what to install for isolation"
 )
 SWITCHED_OFF = "the sandbox is off, so no code of the draft runs"
+NO_QUERY = "the interpreter of --sandbox interpreter runs no queries"
 
 
 class Asking:
@@ -54,16 +55,51 @@ class Asking:
 async def permitted(surroundings: Surroundings) -> Level | str:
     """The level at which code of the draft may run now, or why it does not run.
 
-    `process` is level 1 by the user's own word. By default it is the strongest level that passes its self-test; where
-    that is level 1, code of a live model runs only if the user consents, each time anew.
+    `process` is level 1 by the user's own word, and so are `interpreter` (W) and `external` (X), which must pass their
+    self-test. By default it is the strongest level that passes its self-test; where that is level 1, code of a live
+    model runs at level W if it is there, which confines it. What W can't run, and anything where W is not there, runs
+    only if the user consents (`consented`).
     """
-    if surroundings.sandbox == "process":
+    choice = surroundings.sandbox
+    if choice == "process":
         return PROCESS
-    if surroundings.sandbox != "auto":
+    if choice in ("interpreter", "external"):
+        return await _named(surroundings)
+    if choice != "auto":
         return SWITCHED_OFF
     level = await asyncio.to_thread(selftest.strongest)
-    if level.number > 1 or surroundings.code_is_trusted:
+    if level.is_isolated or surroundings.code_is_trusted:
         return level
+    test = await asyncio.to_thread(selftest.interpreted)
+    if isinstance(test, selftest.SelfTest) and test.why is None:
+        return test.level
+    return await consented(surroundings)
+
+
+async def consented(surroundings: Surroundings, reason: str = "") -> Level | str:
+    """Level 1 if the user says so now, each time anew; else why the code does not run, after the `reason` why it could
+    not run where it needs no word of his."""
     if surroundings.consent is not None and await surroundings.consent():
         return PROCESS
-    return NEEDS_CONSENT
+    return f"{reason}; {NEEDS_CONSENT}" if reason else NEEDS_CONSENT
+
+
+async def permitted_query(surroundings: Surroundings) -> Level | str | None:
+    """As `permitted`, for a query: one SELECT on a copy reaches nothing else, so it needs no consent, and None stands
+    for the strongest level. It runs no interpreter of ours, so there is none at level W."""
+    if surroundings.sandbox == "interpreter":
+        return NO_QUERY
+    if surroundings.sandbox == "external":
+        return await _named(surroundings)
+    return SWITCHED_OFF if surroundings.sandbox == "off" else None
+
+
+async def _named(surroundings: Surroundings) -> Level | str:
+    """The level that was asked for by name, never another one."""
+    if surroundings.sandbox == "interpreter":
+        test, name = await asyncio.to_thread(selftest.interpreted), "interpreter"
+    else:
+        test, name = await asyncio.to_thread(selftest.commanded, surroundings.sandbox_command), "external"
+    if isinstance(test, str):
+        return f"--sandbox {name}: {test}"
+    return test.level if test.why is None else f"--sandbox {name}: its self-test failed, {test.why}"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
-import platform
-import sys
+import asyncio
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
-from reflect_lab.core.task import CheckSpec, text_sha256
+from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.permission import permitted
+from reflect_lab.evidence.permission import consented, permitted
 from reflect_lab.evidence.plain import Malformed
-from reflect_lab.evidence.sandbox import cage, runner, text_runner
+from reflect_lab.evidence.sandbox import cage, interpreter, runner, selftest, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.limits import Limits, switched_off
+from reflect_lab.evidence.sandbox.levels import Level
+from reflect_lab.evidence.sandbox.limits import Limits, recorded, switched_off
 from reflect_lab.evidence.splitting import Case, plan
 from reflect_lab.evidence.verdicts import Verdict, verdict
 from reflect_lab.evidence.wording import counted, report, shown
@@ -43,9 +44,14 @@ class PythonSyntaxCheck:
 
     async def run(self, draft: Draft) -> Report:
         limits = Limits()
-        caged = await cage.run(Path(text_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
+        job = {"mode": "syntax", "draft": draft.text}
+        instead = None if cage.has_process_limits() else await asyncio.to_thread(selftest.interpreted)
+        if isinstance(instead, selftest.SelfTest):
+            caged = await interpreter.run(job, limits, instead.level)
+        else:
+            caged = await cage.run(Path(text_runner.__file__), job, limits)
         answers = [a for a in caged.answers if "problem" in a]
-        sandbox, provenance = caged.sandbox(None), _provenance(caged, draft.text)
+        sandbox, provenance = caged.sandbox(None), caged.provenance(draft.text)
         if caged.is_environments_fault or caged.malformed:
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         problem, line = (answers[0]["problem"], answers[0]["line"]) if answers else (_ended(caged, limits), None)
@@ -95,13 +101,40 @@ class PythonCheck:
 
     async def run(self, draft: Draft) -> Report:
         level = await permitted(self._surroundings)
+        if isinstance(level, Level) and level.number == "W":
+            report = await self._interpreted(draft, level)
+            if report.status != "not_run" or self._surroundings.sandbox != "auto":
+                return report
+            level = await consented(self._surroundings, f"level W can't judge it: {report.text}")
         if isinstance(level, str):
             return Report(status="not_run", text=level, sandbox=switched_off(), executions=0)
-        caged = await cage.run(Path(runner.__file__), self._job(draft), self._limits, level)
+        return self._judged(draft, await cage.run(Path(runner.__file__), self._job(draft), self._limits, level))
+
+    async def _interpreted(self, draft: Draft, level: Level) -> Report:
+        """At level W, where asserts never run beside a draft, and where much of Python is missing."""
+        beside = sum(not case.is_split for case in self._plan.cases)
+        if beside:
+            text = f"{beside} of {counted(len(self._plan.cases), 'case')} can't be split, and W judges split cases only"
+            return Report(status="not_run", text=text, sandbox=recorded(level, self._limits, None), executions=0)
+        caged = await interpreter.run(self._job(draft), self._limits, level)
+        unfit = next((answer["unfit"] for answer in caged.answers if "unfit" in answer and "case" not in answer), None)
+        if caged.end == "timeout" and {"makes_lists": True} in caged.answers:
+            unfit = "it took too long to make a list of what Python makes an iterator of"
+        if unfit is None:
+            return self._judged(draft, caged)
+        return Report(
+            status="not_run",
+            text=f"{interpreter.SUBSET}: {shown(str(unfit))}",
+            sandbox=caged.sandbox(None),
+            provenance={**caged.provenance(draft.text, self._setup + self._code), "stability": "stable"},
+        )
+
+    def _judged(self, draft: Draft, caged: Caged) -> Report:
+        """What the answers of the draft's process say of it."""
         are_split = all(case.is_split for case in self._plan.cases)
         sandbox = caged.sandbox("split" if are_split else "in_process")
         stability = "unstable" if is_near_its_limit(caged, self._limits) else "stable"
-        provenance = {**_provenance(caged, draft.text, self._setup + self._code), "stability": stability}
+        provenance = {**caged.provenance(draft.text, self._setup + self._code), "stability": stability}
         fault = self._fault(caged)
         try:
             findings = self._findings(caged) if fault is None else ()
@@ -148,11 +181,13 @@ class PythonCheck:
             return _fault(caged)
         if is_starved(caged, self._limits):
             return caged.problem or "the machine was too busy: the draft waited for a processor until its time was over"
+        if caged.level.number == "W" and caged.end in ("exited", "signal") and not (_is_done(caged) or _over(caged)):
+            return f"the interpreter ended with code {caged.code} before an answer"
         for answer in caged.answers:
             if "setup" in answer:
                 return f"the check's own set-up failed: {shown(str(answer['setup']))}"
         numbers = [answer["case"] for answer in caged.answers if "case" in answer]
-        is_done = bool(caged.answers) and caged.answers[-1] == {"done": True}
+        is_done = _is_done(caged)
         stopped_early = any(a.get("draft") is not None for a in caged.answers)
         is_short = is_done and not stopped_early and len(numbers) != len(self._plan.cases)
         if numbers != list(range(len(numbers))) or len(numbers) > len(self._plan.cases) or is_short:
@@ -169,7 +204,7 @@ class PythonCheck:
             why = f"not finished, {why}"
         missing = Verdict(status="failed", said=why, line=line)
         return tuple(
-            self._finding(number, case, verdict(case, answers[number]) if number in answers else missing)
+            self._finding(number, case, _verdict(case, answers[number]) if number in answers else missing)
             for number, case in enumerate(self._plan.cases)
         )
 
@@ -181,6 +216,21 @@ class PythonCheck:
             requirement=self._requirement,
             location=_at(one.line),
         )
+
+
+def _is_done(caged: Caged) -> bool:
+    return bool(caged.answers) and caged.answers[-1] == {"done": True}
+
+
+def _over(caged: Caged) -> object:
+    """The limit of level W's interpreter that ended it, if one did."""
+    return next((answer["over"] for answer in caged.answers if "over" in answer), None)
+
+
+def _verdict(case: Case, answer: Mapping[str, object]) -> Verdict:
+    if "unfit" in answer:
+        return Verdict(status="not_run", said=f"{interpreter.SUBSET}: {answer['unfit']}")
+    return verdict(case, answer)
 
 
 def is_near_its_limit(caged: Caged, limits: Limits) -> bool:
@@ -216,6 +266,11 @@ def _at(line: object) -> Location | None:
 
 def _ended(caged: Caged, limits: Limits) -> str:
     """How the draft's process ended without an answer, in words without positions or timings of its own."""
+    over = _over(caged)
+    if over == "memory":
+        return f"it needs over {limits.heap_bytes >> 20} MiB"
+    if over == "time":
+        return f"no answer within {limits.wall_s:g} s"
     if caged.end == "timeout":
         return f"no answer within {limits.wall_s:g} s"
     if caged.end == "flood":
@@ -232,18 +287,3 @@ def _ended(caged: Caged, limits: Limits) -> str:
 def _fault(caged: Caged) -> str:
     reason = caged.malformed or caged.problem or caged.end
     return f"the check's process gave no verdict: {shown(reason)}"
-
-
-def _provenance(caged: Caged, code: str, tests: str | None = None) -> dict[str, str]:
-    ended = str(caged.code) if caged.end in ("exited", "signal") else caged.end
-    return {
-        "python": platform.python_version(),
-        "interpreter": sys.executable,
-        "code_sha256": text_sha256(code),
-        **({"tests_sha256": text_sha256(tests)} if tests is not None else {}),
-        "exit": ended,
-        "cpu_s": f"{caged.cpu_s:.3f}",
-        "peak_rss_bytes": str(caged.peak_rss_bytes),
-        "is_output_cut": str(caged.is_output_cut).lower(),
-        **caged.level.provenance,
-    }

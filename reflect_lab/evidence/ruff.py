@@ -61,9 +61,9 @@ class RuffCheck:
         job = {"mode": "ruff", "program": program, "rules": rules, "text": draft.text}
         caged = await cage.run(Path(text_runner.__file__), job, limits, readable=(program,))
         answer = next((one for one in caged.answers if "findings" in one), None)
-        sandbox = caged.sandbox(None)
+        sandbox, provenance = caged.sandbox(None), caged.provenance(draft.text)
         if answer is None or caged.is_environments_fault or caged.malformed:
-            return Report(status="error", text=_fault(caged), sandbox=sandbox)
+            return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         findings = self._findings(answer["findings"])
         total = answer["total"] if isinstance(answer["total"], int) else len(findings)
         fix = answer.get("fix")
@@ -72,7 +72,11 @@ class RuffCheck:
             text=report(f"ruff found {counted(total, 'problem')}" if total else "ruff found nothing", findings),
             findings=findings,
             sandbox=sandbox,
-            provenance={"ruff": shown(str(answer.get("version")), 40), "rules": ",".join(self._select)},
+            provenance={
+                "ruff": shown(str(answer.get("version")), 40),
+                "rules": ",".join(self._select),
+                **provenance,
+            },
             fix=fix if isinstance(fix, str) and self._level == "failed" else None,
         )
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from reflect_lab.core.evidence import Finding, Location, Rank, Status
+from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
-from reflect_lab.core.task import CheckSpec, text_sha256
+from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.evidence import sql_runner
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.permission import permitted_query
 from reflect_lab.evidence.sandbox import cage
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits, switched_off
@@ -43,7 +44,7 @@ class SqlSyntaxCheck:
     async def run(self, draft: Draft) -> Report:
         limits = _limits(10.0)
         caged = await cage.run(Path(sql_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
-        sandbox, provenance = caged.sandbox("split"), _provenance(caged, draft.text)
+        sandbox, provenance = caged.sandbox(None), _provenance(caged, draft.text)
         # Parsing is quick whatever the text: what takes long is a busy machine.
         if caged.is_environments_fault or caged.malformed or caged.end == "timeout":
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
@@ -95,10 +96,10 @@ class SqlCheck:
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         self._options = read_options(spec)
-        self._is_off = surroundings.sandbox == "off"
+        self._surroundings = surroundings
         self._limits = _limits(self._options.timeout_s)
         self._requirement = one_requirement(spec)
-        self._tests = text_sha256(repr(sorted(spec.options.items())))
+        self._tests = repr(sorted(spec.options.items()))
         self._copy = copied(self._options, spec.name, surroundings.folder or Path())
         for name in (*(f.table for f in self._options.filters), *filter(None, [self._options.grain])):
             if self._copy.table(name) is None:
@@ -106,9 +107,9 @@ class SqlCheck:
                 raise wrong(f"the database has no table {shown(name)}; {did_you_mean(name, self._copy.rows)}")
 
     async def run(self, draft: Draft) -> Report:
-        if self._is_off:
-            text = "the sandbox is off, so no query of the draft runs"
-            return Report(status="not_run", text=text, sandbox=switched_off(), executions=0)
+        level = await permitted_query(self._surroundings)
+        if isinstance(level, str):
+            return Report(status="not_run", text=level, sandbox=switched_off(), executions=0)
         job = {
             "mode": "query",
             "draft": draft.text,
@@ -117,7 +118,7 @@ class SqlCheck:
             "totals": list(self._copy.references),
             "cases": self._copy.cases,
         }
-        caged = await cage.run(Path(sql_runner.__file__), job, self._limits)
+        caged = await cage.run(Path(sql_runner.__file__), job, self._limits, level)
         # One SELECT can't change what the statements of a check block see, but they do run in its process.
         sandbox = caged.sandbox("in_process" if self._copy.cases else "split")
         provenance = _provenance(caged, draft.text, self._tests)
@@ -126,7 +127,7 @@ class SqlCheck:
         stopped = _ended(caged, self._limits)
         found = SqlFindings(draft.text, self._options, self._copy, caged.answers, stopped, self._requirement).all()
         return Report(
-            status=_status(found),
+            status=status_of(found),
             text="\n".join([report(_summary(found), found), *_sample(caged.answers)]),
             findings=found,
             sandbox=sandbox,
@@ -137,13 +138,6 @@ class SqlCheck:
 def _limits(seconds: float) -> Limits:
     """The address space bounds what is resident: DuckDB's own limit is no ceiling."""
     return Limits(wall_s=seconds, cpu_s=math.ceil(seconds) + 1, memory_bytes=1 << 30)
-
-
-def _status(findings: tuple[Finding, ...]) -> Status:
-    """As its findings say; what was asked for and could not be compared is not passed."""
-    status = status_of(findings)
-    is_open = status == "passed" and any(f.status == "not_run" for f in findings)
-    return "not_run" if is_open else status
 
 
 def _summary(findings: tuple[Finding, ...]) -> str:
@@ -178,16 +172,11 @@ def _ended(caged: Caged, limits: Limits) -> str | None:
 
 def _fault(caged: Caged) -> str:
     last = caged.output.strip().rpartition("\n")[2]
+    if caged.level.number == "X" and "No module named 'duckdb'" in last:
+        last = "the Python that the external command starts has no duckdb; install it there"
     return f"the check's process gave no verdict: {shown(caged.malformed or caged.problem or last or caged.end)}"
 
 
 def _provenance(caged: Caged, code: str, tests: str | None = None) -> Mapping[str, str]:
     ready = first(caged.answers, "ready")
-    return {
-        **({"duckdb": str(ready["ready"])} if ready is not None else {}),
-        "code_sha256": text_sha256(code),
-        **({"tests_sha256": tests} if tests is not None else {}),
-        "exit": str(caged.code) if caged.end in ("exited", "signal") else caged.end,
-        "cpu_s": f"{caged.cpu_s:.3f}",
-        "peak_rss_bytes": str(caged.peak_rss_bytes),
-    }
+    return {**({"duckdb": str(ready["ready"])} if ready is not None else {}), **caged.provenance(code, tests)}

@@ -18,7 +18,7 @@ Answer = Mapping[str, object]
 class Verdict:
     """`said` is what was there instead of what was expected; `line` is the draft's line that raised."""
 
-    status: Literal["passed", "failed", "error"]
+    status: Literal["passed", "failed", "error", "not_run"]
     said: str = ""
     line: object = None
 

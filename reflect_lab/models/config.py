@@ -1,4 +1,4 @@
-"""The endpoints file: `reflect-lab.toml` of the nearest project root, then of the user's configuration folder."""
+"""The settings file: `reflect-lab.toml` of the nearest project root, then of the user's configuration folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from reflect_lab.documents.project import SETTINGS_FILE, project_root
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.models.counting import WAYS, TokenCount
 
-TOP_KEYS = ("default_model", "endpoints")
+TOP_KEYS = ("default_model", "endpoints", "sandbox")
+SANDBOX_KEYS = ("command",)
 ENDPOINT_KEYS = ("base_url", "api_key_env", "max_tokens", "timeout_s", "token_count")
 
 
@@ -38,10 +39,12 @@ class EndpointConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsConfig:
-    """What the files say together; the project's file wins over the user's."""
+    """What the files say together; the project's file wins over the user's. `sandbox_command` is what level X of the
+    sandbox starts, empty where none is named."""
 
     default_model: str | None = None
     endpoints: Mapping[str, EndpointConfig] = field(default_factory=dict)
+    sandbox_command: tuple[str, ...] = ()
 
 
 def config_folder(environ: Mapping[str, str]) -> Path:
@@ -56,12 +59,14 @@ def load_config(folder: Path, environ: Mapping[str, str]) -> ModelsConfig:
     files = [config_folder(environ) / SETTINGS_FILE, *([root / SETTINGS_FILE] if root else [])]
     default: str | None = None
     endpoints: dict[str, EndpointConfig] = {}
+    command: tuple[str, ...] = ()
     for file in files:
         if file.is_file():
             config = read_config(file)
             default = config.default_model or default
             endpoints |= config.endpoints
-    return ModelsConfig(default_model=default, endpoints=endpoints)
+            command = config.sandbox_command or command
+    return ModelsConfig(default_model=default, endpoints=endpoints, sandbox_command=command)
 
 
 def read_config(file: Path) -> ModelsConfig:
@@ -79,9 +84,23 @@ def read_config(file: Path) -> ModelsConfig:
     tables = content.get("endpoints", {})
     if not isinstance(tables, dict):
         raise WrongUse(f"{file}: `endpoints` must hold tables such as [endpoints.NAME]")
+    sandbox = content.get("sandbox", {})
+    if not isinstance(sandbox, dict):
+        raise WrongUse(f"{file}: `sandbox` must be a table: [sandbox] with a `command`")
+    _known(sandbox, SANDBOX_KEYS, f"{file}: [sandbox]")
     return ModelsConfig(
-        default_model=default, endpoints={name: _endpoint(name, table, file) for name, table in tables.items()}
+        default_model=default,
+        endpoints={name: _endpoint(name, table, file) for name, table in tables.items()},
+        sandbox_command=checked_command(sandbox.get("command", ()), f"{file}: [sandbox] `command`"),
     )
+
+
+def checked_command(value: object, where: str) -> tuple[str, ...]:
+    """A command as a program and its arguments, empty where there is none. Raises WrongUse for anything else."""
+    words = value if isinstance(value, list | tuple) else None
+    if words is None or not all(isinstance(word, str) and word and "\0" not in word for word in words):
+        raise WrongUse(f'{where} must be a list of texts, the program first: ["docker", "run", "-i", …]')
+    return tuple(words)
 
 
 def _endpoint(name: str, table: object, file: Path) -> EndpointConfig:

@@ -153,6 +153,11 @@ DRAFTS = Relation(
     ),
 )
 
+_LEVEL = (
+    "0 off, 1 process limits, 2 kernel-confined, 3 namespaced; NULL: W or X, which have no place in this order "
+    "(`sandbox` says which), or no code ran"
+)
+
 EVIDENCE = Relation(
     "evidence",
     "One row for each piece of evidence: what one check reported on one draft.",
@@ -168,7 +173,7 @@ EVIDENCE = Relation(
         Column("findings", INT, "findings reported"),
         Column("failed_findings", INT, "findings with status `failed`"),
         Column("requirements", TEXTS, "ids of the requirements that the check covers"),
-        Column("sandbox_level", INT, "0 off, 1 process limits, 2 kernel-confined, 3 namespaced; NULL: no code ran"),
+        Column("sandbox_level", INT, _LEVEL),
         Column("sandbox", TEXT, "name of the sandbox"),
         Column("verdict_integrity", TEXT, "`split` or `in_process` (code under test could forge it)"),
         Column("executions", INT, "tool calls, retries included"),

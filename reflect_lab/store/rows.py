@@ -213,7 +213,7 @@ def _evidence(rows: Rows, piece: Evidence) -> Row:
         "findings": len(piece.findings),
         "failed_findings": len(piece.failed_findings),
         "requirements": list(piece.requirements),
-        "sandbox_level": sandbox.level if sandbox else None,
+        "sandbox_level": sandbox.number if sandbox else None,
         "sandbox": sandbox.name if sandbox else None,
         "verdict_integrity": sandbox.verdict_integrity if sandbox else None,
         "executions": piece.executions,

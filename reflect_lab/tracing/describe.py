@@ -121,7 +121,7 @@ def evidence(piece: Evidence, content: Content) -> Values:
         names.CHECK_FAILED_FINDINGS: len(piece.failed_findings),
         names.CHECK_EXECUTIONS: piece.executions,
         names.EVIDENCE_SHA256: content.sha256(piece.text),
-        names.SANDBOX_LEVEL: sandbox.level if sandbox else None,
+        names.SANDBOX_LEVEL: sandbox.number if sandbox else None,
         names.SANDBOX_NAME: sandbox.name if sandbox else None,
         names.SANDBOX_ABI: sandbox.abi if sandbox else None,
         names.VERDICT_INTEGRITY: sandbox.verdict_integrity if sandbox else None,

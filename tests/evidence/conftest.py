@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reflect_lab.evidence.sandbox import selftest
+from reflect_lab.evidence.sandbox import interpreter, selftest
 from reflect_lab.evidence.sandbox.levels import PROCESS
 
 
@@ -12,3 +12,4 @@ from reflect_lab.evidence.sandbox.levels import PROCESS
 def no_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that has process limits only."""
     monkeypatch.setattr(selftest, "strongest", lambda: PROCESS)
+    monkeypatch.setattr(selftest, "interpreted", lambda: interpreter.MISSING)

@@ -400,14 +400,15 @@ export interface Finding {
   status: "passed" | "failed" | "error" | "not_run" | "advisory";
 }
 /**
- * Where executed evidence ran. `level` 0 off, 1 process limits (no isolation), 2 kernel-confined, 3 namespaced.
+ * Where executed evidence ran. `level` 0 off, 1 process limits (no isolation), 2 kernel-confined, 3 namespaced;
+ * beside this order W, interpreter-only, and X, an external command.
  *
  * `verdict_integrity` is `split` where the parent compared plain values and `in_process` where asserts ran beside the
  * code under test, which could have forged them.
  */
 export interface Sandbox {
   abi: number | null;
-  level: number;
+  level: 0 | 1 | 2 | 3 | "W" | "X";
   limits: {
     [k: string]: number | string;
   };

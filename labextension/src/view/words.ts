@@ -132,6 +132,7 @@ const LIMITED: Record<string, string> = {
   memory: 'memory',
   processes: 'processes',
   open: 'open',
+  heap: 'all its values',
   file: 'one file',
   disk: 'all files',
   output: 'kept output',
@@ -166,6 +167,7 @@ const PROPERTIES: Record<string, string> = {
   is_output_cut: 'its output was cut',
   stability: 'verdict',
   bwrap: 'bubblewrap',
+  sandbox_command: 'sandbox command',
   code_sha256: 'draft, SHA-256',
   tests_sha256: 'tests, SHA-256',
   seccomp_sha256: 'seccomp filter, SHA-256'
@@ -191,10 +193,12 @@ export function property(name: string, value: string): [string, string] {
 }
 
 /** What code that ran at a level of the sandbox could have reached. */
-export const REACH: Record<number, string> = {
+export const REACH: Record<string, string> = {
   1: 'The code’s time, memory and output were limited. Else it could do what you can: read and change your files, use the network.',
   2: 'The code could read the system’s files and this Python, write in a folder of its own, and reach neither the network nor other processes.',
-  3: 'The code could read the system’s files and this Python, write in a folder of its own, and reach neither the network nor other processes.'
+  3: 'The code could read the system’s files and this Python, write in a folder of its own, and reach neither the network nor other processes.',
+  W: 'The code ran in an interpreter of its own, which knows no files, no network, no other process and not the environment.',
+  X: 'What the code could reach is known to whoever wrote the command; the self-test says what its probe reached.'
 };
 
 export function score(value: number): string {

@@ -18,7 +18,6 @@ import selectors
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -27,10 +26,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from reflect_lab.evidence.sandbox import warden
+from reflect_lab.evidence.sandbox import external, portable, warden
 from reflect_lab.evidence.sandbox.caged import Caged, End, read_answers, with_report
 from reflect_lab.evidence.sandbox.levels import Level
 from reflect_lab.evidence.sandbox.limits import Limits
+from reflect_lab.evidence.sandbox.stop_switch import StopSwitch
 from reflect_lab.evidence.sandbox.surroundings import compiled, environment, kill_marked, remove_folder
 
 _ANSWER_BYTES = 1 << 20
@@ -47,30 +47,6 @@ main(sys.argv[1:])
 """
 """The warden is imported, not run as a script: its compiled form is read then. Of the packages above it only the names
 are there. Both are for speed."""
-
-
-class StopSwitch:
-    """Ends a caged run from another thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._read, self._write = os.pipe()
-        self._is_open = True
-
-    def fileno(self) -> int:
-        return self._read
-
-    def stop(self) -> None:
-        with self._lock:
-            if self._is_open:
-                os.write(self._write, b"x")
-
-    def close(self) -> None:
-        with self._lock:
-            if self._is_open:
-                self._is_open = False
-                os.close(self._read)
-                os.close(self._write)
 
 
 async def run(
@@ -99,6 +75,16 @@ async def run(
         raise
 
 
+def _python() -> tuple[str, ...]:
+    """As -I, but PYTHONHASHSEED is obeyed (-I ignores every PYTHON* variable); ours are the only ones there."""
+    return sys.executable, "-s", "-P"
+
+
+def has_process_limits() -> bool:
+    """Whether this system has what levels 1 to 3 are made of."""
+    return os.name == "posix"
+
+
 def run_blocking(
     program: Path,
     job: Mapping[str, object],
@@ -115,16 +101,19 @@ def run_blocking(
         level = strongest()
     started = time.monotonic()
     ended = Caged(end="not_started", level=level, limits=limits)
-    if os.name != "posix":
+    if not has_process_limits():
+        if level.number == "W":
+            return portable.run(program, job, ended, switch)
         return replace(ended, problem="process limits need a POSIX system")
     home = None
     try:
         home = tempfile.mkdtemp(prefix="reflect-lab-")
-        program = compiled(program)
+        program = program if level.number == "X" else compiled(program)
         confinement = level.confinement(program, home, readable, limits.disk_bytes)
         with ExitStack() as stack:
-            caged = _Session(program, job, limits, confinement, switch, home, started, stack).run()
-            return replace(caged, level=level, limits=limits)
+            caged = _Session(program, job, limits, level, confinement, switch, home, started, stack).run()
+            caged = replace(caged, level=level, limits=limits)
+            return external.concluded(caged) if level.number == "X" else caged
     except (OSError, RecursionError) as error:
         return replace(ended, problem=f"{type(error).__name__}: {error}", seconds=time.monotonic() - started)
     finally:
@@ -160,6 +149,7 @@ class _Session:
         program: Path,
         job: Mapping[str, object],
         limits: Limits,
+        level: Level,
         confinement: Mapping[str, object],
         switch: StopSwitch | None,
         home: str,
@@ -176,17 +166,20 @@ class _Session:
         self._result = _Stream(result_read, _ANSWER_BYTES)
         self._status = _Stream(status_read, 4096)
         self._output = _Stream(output_read, limits.output_bytes)
-        self._job = memoryview(json.dumps({**job, "nonce": self._nonce}).encode())
+        sent, is_external = {**job, "nonce": self._nonce}, level.number == "X"
+        self._job = memoryview(
+            external.standard_input(program, sent, limits) if is_external else json.dumps(sent).encode()
+        )
         ends = (job_read, result_write, status_write)
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            self._command(program, confinement, ends),
+            self._command(level.command or (*_python(), str(program), str(result_write)), confinement, ends),
             bufsize=0,
             stdin=subprocess.PIPE,
             stdout=output_write,
             stderr=output_write,
             pass_fds=ends,
             cwd=home,
-            env=environment(home, self._marker),
+            env={**environment(home, self._marker), **(external.environment() if is_external else {})},
             start_new_session=True,
         )
         stack.callback(self._end_warden)
@@ -207,7 +200,9 @@ class _Session:
             self._open.discard(descriptor)
             os.close(descriptor)
 
-    def _command(self, program: Path, confinement: Mapping[str, object], ends: tuple[int, int, int]) -> list[str]:
+    def _command(
+        self, command: Sequence[str], confinement: Mapping[str, object], ends: tuple[int, int, int]
+    ) -> list[str]:
         limits = self._limits
         numbers = {
             "cpu_s": limits.cpu_s,
@@ -217,11 +212,7 @@ class _Session:
             "processes": limits.processes,
         }
         orders = marshal.dumps({"limits": numbers, "confinement": dict(confinement)}).hex()
-        # As -I, but PYTHONHASHSEED is obeyed (-I ignores every PYTHON* variable); ours are the only ones there.
-        python = [sys.executable, "-s", "-P"]
-        return [
-            *python, "-S", "-c", _WARDEN, *map(str, ends), orders, *python, str(program), str(ends[1]),
-        ]  # fmt: skip
+        return [*_python(), "-S", "-c", _WARDEN, *map(str, ends), orders, *command]
 
     def run(self) -> Caged:
         with suppress(BrokenPipeError):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from reflect_lab.core.evidence import Sandbox
+from reflect_lab.core.task import text_sha256
 from reflect_lab.evidence.sandbox.levels import PROCESS, Level
 from reflect_lab.evidence.sandbox.limits import Limits, recorded
 
@@ -21,7 +24,8 @@ class Caged:
     `code` is its exit code, negative for a signal, None where it never ended by itself. `answers` are its JSON lines;
     `malformed` says why they can't be trusted to be whole. `output` is what it printed, capped. Times are in seconds:
     `cpu_s` of the whole tree, `waited_s` the longest that one of its threads was ready to run and got no processor (0
-    where the system does not tell). `level` and `limits` are those that it was run under.
+    where the system does not tell). `level` and `limits` are those that it was run under, `python` and `interpreter`
+    the version and the program.
     """
 
     end: End
@@ -38,6 +42,8 @@ class Caged:
     left_behind: int = 0
     level: Level = PROCESS
     limits: Limits = field(default_factory=Limits)
+    python: str = field(default_factory=platform.python_version)
+    interpreter: str = sys.executable
 
     @property
     def is_environments_fault(self) -> bool:
@@ -47,6 +53,21 @@ class Caged:
     def sandbox(self, integrity: Literal["split", "in_process"] | None) -> Sandbox:
         """Where it ran, as it is recorded with the evidence; `integrity` says who compared (None: nothing was)."""
         return recorded(self.level, self.limits, integrity)
+
+    def provenance(self, code: str, tests: str | None = None) -> dict[str, str]:
+        """What is recorded of a run: its Python, what it was given (as hashes), how it ended, what it took, and what
+        confined it. `code` is the draft, `tests` all that judged it."""
+        return {
+            "python": self.python,
+            "interpreter": self.interpreter,
+            "code_sha256": text_sha256(code),
+            **({"tests_sha256": text_sha256(tests)} if tests is not None else {}),
+            "exit": str(self.code) if self.end in ("exited", "signal") else self.end,
+            "cpu_s": f"{self.cpu_s:.3f}",
+            "peak_rss_bytes": str(self.peak_rss_bytes),
+            "is_output_cut": str(self.is_output_cut).lower(),
+            **self.level.provenance,
+        }
 
 
 def with_report(caged: Caged, report: list[str]) -> Caged:

@@ -1,7 +1,8 @@
 """The sandbox's levels: what each is called, and what it takes to start a process there.
 
 Level 1 limits a process. Level 2 (Landlock and seccomp) and level 3 (bubblewrap and seccomp) confine it: the files of
-the system and of this Python to read, a folder of its own to write, no network, no other process.
+the system and of this Python to read, a folder of its own to write, no network, no other process. Level W is an
+interpreter without any of these (see `interpreter`), level X a command of the user's (see `external`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
@@ -22,62 +24,79 @@ from typing import Literal
 from reflect_lab.evidence.sandbox import landlock
 from reflect_lab.evidence.sandbox.syscalls import ARCHITECTURES, FilterOptions, seccomp_filter
 
-LevelNumber = Literal[1, 2, 3]
+LevelNumber = Literal[1, 2, 3, "W", "X"]
 
-LEVEL_NAMES: Mapping[int, str] = {
+LEVEL_NAMES: Mapping[int | str, str] = {
     0: "off",
     1: "process limits (no isolation)",
     2: "kernel-confined",
     3: "namespaced",
+    "W": "interpreter-only",
+    "X": "external command",
 }
-EXTERNAL = "external command"
-"""Level X: what a command of the user's own isolates is known to its maker alone."""
+"""Of level X it is known to the command's maker alone what it isolates."""
 
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/etc/alternatives",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone", "/etc/nsswitch.conf",
     "/etc/passwd", "/etc/group", "/etc/mime.types", "/etc/os-release", "/sys/devices/system/cpu",
 )  # fmt: skip
-_KERNELS_FACTS = ("/proc/cpuinfo", "/proc/meminfo")
+_KERNELS_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self/cgroup")
+"""How large the machine is, and in which control group the process is (`self`: the one that restricts itself)."""
+_GROUPS_FACTS = (
+    "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.max", "memory.high", "memory.limit_in_bytes",
+)  # fmt: skip
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """One level on this machine. `abi` is Landlock's version at level 2; `bwrap` the program of level 3, `version`
-    what it says of itself; `selftest` what the self-test said, None where it was not asked."""
+    """One level on this machine. `abi` is Landlock's version at level 2; `bwrap` the program of level 3; `version` that
+    of bubblewrap, or of the interpreter of level W; `command` what level X starts (the program's whole path first);
+    `selftest` what the self-test said, None where it was not asked."""
 
     number: LevelNumber
     abi: int | None = None
     bwrap: str | None = None
     version: str | None = None
+    command: tuple[str, ...] = ()
     selftest: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
         """Its name, with how it is made."""
-        if self.number == 2:
-            return f"{LEVEL_NAMES[2]} (Landlock ABI {self.abi} + seccomp)"
-        return f"{LEVEL_NAMES[3]} (bubblewrap + seccomp)" if self.number == 3 else LEVEL_NAMES[1]
+        made_of: dict[LevelNumber, str] = {
+            2: f" (Landlock ABI {self.abi} + seccomp)",
+            3: " (bubblewrap + seccomp)",
+            "W": f" (monty {self.version})",
+        }
+        return LEVEL_NAMES[self.number] + made_of.get(self.number, "")
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether code that is there is kept from files, network and processes, as far as the self-test can tell."""
+        return self.number in (2, 3, "W")
 
     @property
     def provenance(self) -> dict[str, str]:
         """What confined a process, to be told apart later: the filter's hash and the program's version."""
-        if self.number == 1:
-            return {}
-        version = {"bwrap": self.version} if self.version else {}
+        if self.number == "X":
+            return {"sandbox_command": shlex.join(self.command)}
+        version = {"monty" if self.number == "W" else "bwrap": self.version} if self.version else {}
+        if self.number not in (2, 3):
+            return version
         return {"seccomp_sha256": hashlib.sha256(seccomp_filter(**self._filter())).hexdigest(), **version}
 
     def confinement(self, program: Path, home: str, readable: Sequence[str], disk_bytes: int) -> dict[str, object]:
         """What the warden needs to start `program` at this level, as plain values."""
         files = [str(program), *readable]
         if self.number == 2:
-            reads = [*system_paths(), *_KERNELS_FACTS, *files]
+            reads = [*system_paths(), *_KERNELS_FACTS, *_group_files(), *files]
             kernel = {"version": self.abi, "readable": reads, "writable": [home], "devices": list(_DEVICES)}
             return {"landlock": kernel, **self._filtered()}
         if self.number == 3:
             return {"bwrap": [str(self.bwrap), *_box(home, files, disk_bytes)], **self._filtered()}
-        return {}
+        return {"is_external": True} if self.number == "X" else {}
 
     def _filtered(self) -> dict[str, object]:
         """The filter ready-made, but where it must know the process's own id: then what makes it."""
@@ -95,7 +114,7 @@ class Level:
         }
 
 
-PROCESS = Level(number=1)
+PROCESS = Level(number=1, selftest="none: this level isolates nothing")
 
 
 def found() -> tuple[list[Level], list[str]]:
@@ -128,6 +147,23 @@ def system_paths() -> tuple[str, ...]:
     kept = [p for p in sorted(python) if not home.is_relative_to(os.path.realpath(p))]
     inside = tuple(f"{p}/" for p in _SYSTEM)
     return (*(p for p in _SYSTEM if os.path.exists(p)), *(p for p in kept if not f"{p}/".startswith(inside)))
+
+
+def _group_files() -> list[str]:
+    """The limits of our control group and the root's, in both versions: DuckDB asks for them, and fails where they are
+    there and can't be read."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    folders: dict[str, None] = {}
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        for name in controllers.split(","):
+            root = os.path.join("/sys/fs/cgroup", name)
+            folders |= dict.fromkeys((root, os.path.join(root, path.strip("/"))))
+    files = (os.path.join(folder, name) for folder in folders for name in _GROUPS_FACTS)
+    return [file for file in files if os.path.exists(file)]
 
 
 def _box(home: str, files: Sequence[str], disk_bytes: int) -> list[str]:

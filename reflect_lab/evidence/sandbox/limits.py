@@ -16,7 +16,8 @@ class Limits:
 
     `cpu_s`, `memory_bytes` (address space), `file_bytes` (one file) and `open_files` hold for each process;
     `processes` for all together, and so do `disk_bytes` for all files, at level 3 only. Of what is printed,
-    `output_bytes` are kept; over `flood_bytes` ends the process.
+    `output_bytes` are kept; over `flood_bytes` ends the process. `heap_bytes` are for all values of level W's
+    interpreter.
     """
 
     wall_s: float = 10.0
@@ -28,10 +29,27 @@ class Limits:
     processes: int = 64
     output_bytes: int = 256 * 1024
     flood_bytes: int = 64 << 20
+    heap_bytes: int = 256 << 20
 
 
 def recorded(level: Level, limits: Limits, integrity: Literal["split", "in_process"] | None) -> Sandbox:
     """A level and its limits as they are recorded with the evidence."""
+    return Sandbox(
+        level=level.number,
+        name=level.name,
+        abi=level.abi,
+        limits=_held(level, limits),
+        selftest=level.selftest,
+        verdict_integrity=integrity,
+    )
+
+
+def _held(level: Level, limits: Limits) -> dict[str, float | int | str]:
+    """The limits that hold at a level."""
+    if level.number == "W":
+        return {"wall_s": limits.wall_s, "heap_bytes": limits.heap_bytes}
+    if level.number == "X":
+        return {"wall_s": limits.wall_s, "processes": limits.processes, "output_bytes": limits.output_bytes}
     held: dict[str, float | int | str] = {
         "wall_s": limits.wall_s,
         "cpu_s": limits.cpu_s,
@@ -44,14 +62,7 @@ def recorded(level: Level, limits: Limits, integrity: Literal["split", "in_proce
     }
     if level.number == 3:
         held["disk_bytes"] = limits.disk_bytes
-    return Sandbox(
-        level=level.number,
-        name=level.name,
-        abi=level.abi,
-        limits=held,
-        selftest=level.selftest,
-        verdict_integrity=integrity,
-    )
+    return held
 
 
 def switched_off() -> Sandbox:

@@ -175,10 +175,22 @@ def _become(
     limits: Mapping[str, int], confinement: Mapping[str, Any], descriptors: Mapping[str, int], command: list[str]
 ) -> None:
     """In the forked child: own session, limits, confinement, descriptors; then the command. Never returns normally."""
+    is_external = "is_external" in confinement  # the user's own tool: it may need more than a draft, and new rights
+    os.setsid()
+    _prctl((_PR_SET_PDEATHSIG, signal.SIGKILL), *([] if is_external else [(_PR_SET_NO_NEW_PRIVS, 1)]))
+    os.dup2(descriptors["job"], 0)
+    if is_external:
+        os.dup2(descriptors["result"], 1)
+    else:
+        _limit(limits)
+        os.set_inheritable(descriptors["result"], True)
+        command = _confined(confinement, command) if confinement else command
+    os.execv(command[0], command)
+
+
+def _limit(limits: Mapping[str, int]) -> None:
     import resource
 
-    os.setsid()
-    _prctl((_PR_SET_PDEATHSIG, signal.SIGKILL), (_PR_SET_NO_NEW_PRIVS, 1))
     wanted = {
         resource.RLIMIT_CPU: limits["cpu_s"],
         resource.RLIMIT_AS: limits["memory_bytes"],
@@ -195,10 +207,6 @@ def _become(
         # One second between the soft and the hard limit of CPU time: the first says why (SIGXCPU), the second insists.
         over = 1 if which == resource.RLIMIT_CPU and (hard == resource.RLIM_INFINITY or value < hard) else 0
         resource.setrlimit(which, (value, value + over))
-    os.dup2(descriptors["job"], 0)
-    os.set_inheritable(descriptors["result"], True)
-    command = _confined(confinement, command) if confinement else command
-    os.execv(command[0], command)
 
 
 def _confined(confinement: Mapping[str, Any], command: list[str]) -> list[str]:
