@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,9 +50,19 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     }
 
 
-def run(*words: str, cwd: Path, env: Mapping[str, str], stdin: str = "") -> Ended:
+WITHOUT_ISOLATION = """
+import sys
+from reflect_lab.evidence.sandbox import levels, selftest
+selftest.strongest = lambda: levels.PROCESS
+from reflect_lab.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+"""The command on a machine that can't isolate a process."""
+
+
+def run(*words: str, cwd: Path, env: Mapping[str, str], stdin: str = "", command: Sequence[str] = COMMAND) -> Ended:
     """`reflect-lab WORDS…`, to its end."""
-    done = subprocess.run([*COMMAND, *words], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=90)
+    done = subprocess.run([*command, *words], cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=90)
     return Ended(done.returncode, done.stdout, done.stderr)
 
 

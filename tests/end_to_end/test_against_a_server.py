@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,19 @@ import pytest
 import reflect_lab as rl
 from reflect_lab.documents.run_document import dump_run
 from reflect_lab.options import RunOptions
-from tests.end_to_end.processes import CANARY, Ended, critique, environment, run, texts_under
+from tests.end_to_end.processes import (
+    CANARY,
+    COMMAND,
+    WITHOUT_ISOLATION,
+    Ended,
+    critique,
+    environment,
+    run,
+    texts_under,
+)
 from tests.openai_server import OpenAITestServer, Recorded, Reply
 from tests.otlp_receiver import OtlpReceiver, ReceivedSpan
+from tests.required import missing
 
 SEA = """\
 ---
@@ -228,21 +239,33 @@ def test_two_blocks_of_the_wanted_language_are_a_problem_of_form_and_are_revised
     assert second["draft"]["text"] == GOOD_CODE and document["outcome"]["stop_reason"] == "pass"
 
 
-def test_code_of_a_live_model_runs_only_when_the_user_says_so(tmp_path: Path) -> None:
-    (tmp_path / "task.md").write_text(DOUBLE)
-    seen = {}
-    for words in ((), ("--sandbox", "process")):
-        with OpenAITestServer(Reply(f"```python\n{GOOD_CODE}\n```"), Reply(critique())) as server:
-            env = environment(tmp_path, OPENAI_BASE_URL=server.url)
-            seen[words] = run("run", "task.md", "--json", *words, cwd=tmp_path, env=env)
-    refused, allowed = seen.values()
-    assert refused.code == 3 and allowed.code == 0
+def judged(folder: Path, *words: str, command: Sequence[str] = COMMAND) -> Ended:
+    """A right draft of a live model, checked by code."""
+    (folder / "task.md").write_text(DOUBLE)
+    with OpenAITestServer(Reply(f"```python\n{GOOD_CODE}\n```"), Reply(critique())) as server:
+        env = environment(folder, OPENAI_BASE_URL=server.url)
+        return run("run", "task.md", "--json", *words, cwd=folder, env=env, command=command)
+
+
+def test_code_of_a_live_model_runs_isolated(tmp_path: Path) -> None:
+    isolated = judged(tmp_path)
+    evidence = isolated.document["rounds"][0]["evidence"][-1]
+    if evidence["status"] == "not_run":
+        missing("sandbox", evidence["text"])
+    assert evidence["status"] == "passed" and evidence["sandbox"]["selftest"] == "passed"
+    assert evidence["sandbox"]["level"] in (2, 3) and isolated.code == 0
+
+
+def test_code_of_a_live_model_runs_without_isolation_only_when_the_user_says_so(tmp_path: Path) -> None:
+    command = (sys.executable, "-c", WITHOUT_ISOLATION)
+    refused = judged(tmp_path, command=command)
     evidence = refused.document["rounds"][0]["evidence"][-1]
-    assert evidence["status"] == "not_run" and "--sandbox process" in evidence["text"]
+    assert evidence["status"] == "not_run" and "--sandbox process" in evidence["text"] and refused.code == 3
     assert refused.document["outcome"]["stop_reason"] == "unverified"
     assert refused.document["outcome"]["status"] == "escalated"
+    allowed = judged(tmp_path, "--sandbox", "process", command=command)
     evidence = allowed.document["rounds"][0]["evidence"][-1]
-    assert evidence["status"] == "passed" and evidence["sandbox"]["level"] == 1
+    assert evidence["status"] == "passed" and evidence["sandbox"]["level"] == 1 and allowed.code == 0
     assert allowed.document["outcome"]["stop_reason"] == "pass"
 
 
