@@ -15,7 +15,8 @@ from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 
 SandboxChoice = Literal["auto", "process", "interpreter", "external", "off"]
-Consent = Callable[[], Awaitable[bool]]
+Consent = Callable[[str], Awaitable[bool]]
+"""Asks the user whether a live model's code may run once with process limits only, for the check of this name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +54,7 @@ class Surroundings:
     task: Task
     sandbox: SandboxChoice = "auto"
     code_is_trusted: bool = False
-    consent: Consent | None = None
+    consent: Callable[[], Awaitable[bool]] | None = None
     folder: Path | None = None
     objects: Mapping[str, object] = field(default_factory=dict)
     sandbox_command: tuple[str, ...] = ()

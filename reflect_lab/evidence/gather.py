@@ -70,7 +70,7 @@ class Checks:
             objects=objects or {},
             sandbox_command=sandbox_command,
         )
-        self._asking = {spec.name: Asking(consent) for spec in task.checks if consent is not None}
+        self._asking = {spec.name: Asking(partial(consent, spec.name)) for spec in task.checks if consent is not None}
         self._checks: dict[str, Check] = {}
         for spec in task.checks:
             if spec.name in self._checks:

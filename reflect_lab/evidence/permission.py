@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from reflect_lab.core.roles import CheckHooks
-from reflect_lab.evidence.check import Consent, Surroundings
+from reflect_lab.evidence.check import Surroundings
 from reflect_lab.evidence.sandbox import selftest
 from reflect_lab.evidence.sandbox.levels import PROCESS, Level
 
@@ -23,7 +23,7 @@ NO_QUERY = "the interpreter of --sandbox interpreter runs no queries"
 class Asking:
     """Asks the user on behalf of one check. The time that he takes is not the run's."""
 
-    def __init__(self, consent: Consent | None = None) -> None:
+    def __init__(self, consent: Callable[[], Awaitable[bool]] | None = None) -> None:
         self._consent = consent
         self._turn: tuple[CheckHooks, asyncio.Lock] | None = None
         self.waited_s = 0.0

@@ -15,8 +15,8 @@ from reflect_lab.core.steps import AskCritic, Decide, GatherEvidence, Step, Writ
 from reflect_lab.evidence.check import Consent
 
 QUESTION = (
-    "A live model wrote this code, and this machine can't isolate it (%reflect doctor says what to install). With "
-    "process limits only it could read and change your files and use the network."
+    "The check {check} would run code that a live model wrote, and this machine can't isolate it (%reflect doctor says "
+    "what to install). With process limits only, the code could read and change your files and use the network."
 )
 
 
@@ -122,7 +122,7 @@ class LiveView(View):
     def consent(self) -> Consent | None:
         return self._ask
 
-    async def _ask(self) -> bool:
+    async def _ask(self, check: str) -> bool:
         """Shows the question with its buttons and waits for one of them."""
         while self._answer is not None:  # one question after the other
             await asyncio.wait({self._answer})
@@ -130,7 +130,7 @@ class LiveView(View):
         self._answer = answer
         self._asked += 1
         try:
-            self._widget.show_live("waiting for you", question=QUESTION, asked=self._asked)
+            self._widget.show_live("waiting for you", question=QUESTION.format(check=check), asked=self._asked)
             return await answer
         finally:
             self._answer = None

@@ -23,10 +23,11 @@ PROGRAM_OF_DRAFTS = "runner.py"
 
 NO_ISOLATION = """%load_ext reflect_lab
 from pathlib import Path
-from reflect_lab.evidence.sandbox import cage, selftest
+from reflect_lab.evidence.sandbox import cage, interpreter, selftest
 from reflect_lab.evidence.sandbox.levels import PROCESS
 
 selftest.strongest = lambda: PROCESS
+selftest.interpreted = lambda: interpreter.MISSING
 start = cage.run_blocking
 
 def told(program, *others, **named):
@@ -36,7 +37,7 @@ def told(program, *others, **named):
 
 cage.run_blocking = told"""
 
-CELL = """%%reflect --model test-model --name NAME --max-revisions 1
+CELL = """%%reflect --model test-model --name asked --max-revisions 1
 ---
 policy:
   rules:
@@ -108,7 +109,7 @@ def test_nothing_starts_before_the_click_one_process_after_once_and_the_next_dra
     lab.server.add(witness.draft("x * 3"), witness.draft("x * 2"))
     page.run_cell(1)
     asked = question(page)
-    assert "this machine can't isolate it" in asked.inner_text()
+    assert "The check two would run code that a live model wrote" in asked.inner_text()
     for theme in THEMES:
         page.theme(theme)
         assert page.page.evaluate(TOO_WIDE) == []

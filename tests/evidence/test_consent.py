@@ -48,10 +48,10 @@ def traces(folder: Path) -> int:
     return len(file.read_text()) if file.exists() else 0
 
 
-def answers(*words: bool) -> Callable[[], object]:
+def answers(*words: bool) -> Callable[[str], object]:
     said = iter(words)
 
-    async def consent() -> bool:
+    async def consent(check: str) -> bool:
         return next(said)
 
     return consent
@@ -74,7 +74,8 @@ async def test_no_child_is_started_before_consent_and_exactly_one_after_it(
 ) -> None:
     asked, answer = asyncio.Event(), asyncio.get_running_loop().create_future()
 
-    async def consent() -> bool:
+    async def consent(check: str) -> bool:
+        assert check == "p"
         asked.set()
         return await answer  # type: ignore[no-any-return]
 
@@ -111,7 +112,7 @@ async def test_nobody_is_asked_where_it_was_said_or_the_code_is_the_users_own(
 
 
 async def test_what_the_user_takes_to_answer_is_not_the_checks_time(tmp_path: Path) -> None:
-    async def slow() -> bool:
+    async def slow(check: str) -> bool:
         await asyncio.sleep(0.5)
         return False
 
@@ -134,7 +135,7 @@ async def test_a_deadline_stands_still_while_a_person_is_asked() -> None:
 async def test_checks_that_run_at_the_same_time_ask_one_after_the_other(tmp_path: Path, started: list[object]) -> None:
     open_questions, most, words = 0, 0, iter([True, False])
 
-    async def consent() -> bool:
+    async def consent(check: str) -> bool:
         nonlocal open_questions, most
         open_questions += 1
         most = max(most, open_questions)
@@ -152,7 +153,7 @@ async def test_checks_that_run_at_the_same_time_ask_one_after_the_other(tmp_path
 
 
 async def test_waiting_for_anothers_answer_is_not_a_checks_time_either(tmp_path: Path) -> None:
-    async def slow() -> bool:
+    async def slow(check: str) -> bool:
         await asyncio.sleep(0.4)
         return False
 
@@ -164,7 +165,7 @@ async def test_waiting_for_anothers_answer_is_not_a_checks_time_either(tmp_path:
 async def test_a_deadline_holds_again_after_two_checks_have_asked() -> None:
     both = task(SPEC, CheckSpec(name="q", kind="python", options={"code": "assert f() == 1"}))
 
-    async def slow() -> bool:
+    async def slow(check: str) -> bool:
         await asyncio.sleep(0.2)
         return True
 

@@ -36,7 +36,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 
 
 def asks(levels: list[object], answer: bool) -> Callable[[], Awaitable[bool]]:
-    async def consent() -> bool:
+    async def consent(check: str) -> bool:
         levels.append("asked")
         return answer
 
