@@ -71,6 +71,20 @@ def test_unknown_and_not_recorded_are_neither_zero_nor_none(open_viewer: Any) ->
     assert "The critique was not recorded." in page.locator(".rl-issues").inner_text()
 
 
+def test_a_draft_that_a_check_did_not_look_at_does_not_look_clean(open_viewer: Any) -> None:
+    run = stored("accepted")
+    (python,) = (piece for piece in run["rounds"][1]["evidence"] if piece["source"] == "python:1")
+    page = open_viewer().show(run)
+    assert "0 blocking" in page.locator("[role=tab] .rl-good").inner_text()
+    assert "raised nothing" in page.locator(".rl-issues").inner_text()
+    python.update(status="not_run", findings=[], text="nobody said that it may run", executions=0)
+    page = open_viewer().show(run)
+    assert "0 blocking, 1 not checked" in page.locator("[role=tab]").nth(1).inner_text()
+    assert page.locator("[role=tab] .rl-good").count() == 0
+    issues = page.locator(".rl-issues").inner_text()
+    assert "not everything was checked: python:1" in issues and "raised nothing" not in issues
+
+
 def test_rounds_are_chosen_with_the_keyboard_alone(open_viewer: Any) -> None:
     page = open_viewer().show(stored("stalled"))
     selected = page.locator("[role=tab][aria-selected=true]")

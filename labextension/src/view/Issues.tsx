@@ -4,6 +4,7 @@ import type { Critique, Discarded, Issue, Location, Round, Run } from '../run/ty
 import { isNotRecorded } from '../run/parse';
 import { Icon, type IconName } from './Icon';
 import { issueHistory, sourceOf, type Fate } from './history';
+import { unchecked } from './judged';
 import { linesAt, placeWords } from './places';
 import { excerpt } from './codepoints';
 import { Clipped, NO_MATH, Words } from './Text';
@@ -40,7 +41,7 @@ export function Issues({ run, at, onPlace }: {
         <h3>Issues</h3>
         <span class="rl-quiet">{round.critique === null ? '' : `${issues.length} kept, ${discarded.length} discarded`}</span>
       </div>
-      <CritiqueState run={run} at={at} critique={round.critique} />
+      <CritiqueState run={run} at={at} critique={round.critique} open={unchecked(round)} />
       <ul class="rl-list">
         {issues.map(issue => (
           <Kept key={issue.id} run={run} round={round} issue={issue} fate={fates.get(issue.key)} onPlace={onPlace} />
@@ -61,7 +62,13 @@ export function Issues({ run, at, onPlace }: {
   );
 }
 
-function CritiqueState({ run, at, critique }: { run: Run; at: number; critique: Critique | null }): JSX.Element | null {
+/** What is to be said where no issue stands; `open` are the checks without a verdict. */
+function CritiqueState({ run, at, critique, open }: {
+  run: Run;
+  at: number;
+  critique: Critique | null;
+  open: string[];
+}): JSX.Element | null {
   if (critique === null) {
     const words = isNotRecorded(run, `/rounds/${at}/critique`)
       ? 'The critique was not recorded.'
@@ -78,6 +85,13 @@ function CritiqueState({ run, at, critique }: { run: Run; at: number; critique: 
       <p class="rl-note">
         <Icon name={critique.validity === 'not_asked' ? 'info' : 'warning'} /> {problem}{' '}
         {critique.problem !== null && <Words text={critique.problem} />}
+      </p>
+    );
+  }
+  if (critique.issues.length + critique.discarded.length === 0 && open.length > 0) {
+    return (
+      <p class="rl-note">
+        <Icon name="info" /> Nothing was raised, and not everything was checked: <Words text={open.join(', ')} />
       </p>
     );
   }

@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 import type { Round, Run } from '../run/types';
 import { isNotRecorded } from '../run/parse';
 import { Icon } from './Icon';
-import { isJudged } from './judged';
+import { isJudged, unchecked } from './judged';
 import { count, MODE_WORDS, score, seconds, totalTokens } from './words';
 
 export function tabId(uid: string, index: number): string {
@@ -113,6 +113,10 @@ function Problems({ run, round, at }: { run: Run; round: Round; at: number }): J
   const blocking = round.critique.issues.filter(issue => issue.severity === 'blocking').length;
   if (blocking === 0 && !isJudged(round)) {
     return <span>not judged</span>;
+  }
+  const open = unchecked(round).length;
+  if (blocking === 0 && open > 0) {
+    return <span>0 blocking, {open} not checked</span>;
   }
   return blocking === 0 ? (
     <span class="rl-good">
