@@ -80,7 +80,11 @@ async def test_a_box_of_the_users_own_serves(name: str) -> None:
 NOTHING_RUNS = {
     "no program of this name": (("no-such-program", "-"), "there is no program"),
     "one that fails": (("false",), "ended with code 1"),
-    "one that says why": (("sh", "-c", "echo no engine is running >&2; exit 7"), "code 7: no engine is running"),
+    "one that says why": (
+        ("sh", "-c", "echo no engine runs >&2; echo see --help >&2; exit 7"),
+        "code 7: no engine runs",
+    ),
+    "one whose Python is broken": ((sys.executable, "-c", "import no_such"), "No module named 'no_such'"),
     "one that prints junk": (("echo", "Welcome to the machine"), "something else than its answers"),
     "one that gives back what it got": (("cat",), "something else than its answers"),
     "one that hangs": (("sleep", "60"), "ended as timeout"),

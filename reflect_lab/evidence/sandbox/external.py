@@ -87,6 +87,7 @@ def concluded(caged: Caged) -> Caged:
     lines = [line.strip() for line in caged.output.splitlines() if line.strip()]
     how = f"it ended with code {caged.code}" if caged.end == "exited" else f"it ended as {caged.end}"
     why = how if caged.malformed is None else "and something else than its answers came on standard output"
-    said = f": {lines[-1][:200]}" if lines else ""
+    telling = lines[-1] if lines and lines[0].startswith("Traceback") else next(iter(lines), "")
+    said = f": {telling[:200]}" if telling else ""
     problem = f"the command did not run the program: {why}{said}"
     return replace(caged, end="not_started", malformed=None, problem=problem)
