@@ -209,8 +209,7 @@ def evidence_words(evidence: Evidence) -> list[str]:
     if evidence.sandbox is not None:
         words.append(sandbox_words(evidence.sandbox))
     if "trust" in evidence.provenance:
-        is_command = evidence.provenance["trust"].startswith("level X")
-        words.append("level X, a command of the user's" if is_command else "trusted, not confined")
+        words.append("trusted, not confined")
     words.append(seconds(evidence.seconds))
     return words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
+from reflect_lab.evidence.wording import report
 
 SandboxChoice = Literal["auto", "process", "interpreter", "external", "off"]
 Consent = Callable[[str], Awaitable[bool]]
@@ -34,6 +36,12 @@ class Report:
     provenance: Mapping[str, str] = field(default_factory=dict)
     executions: int = 1
     fix: str | None = None
+
+    @classmethod
+    def of(cls, summary: str, findings: Iterable[Finding]) -> Report:
+        """The report of these findings: they make its status, and stand after the summary in its text."""
+        found = tuple(findings)
+        return cls(status=status_of(found), text=report(summary, found), findings=found)
 
 
 class Check(Protocol):
@@ -82,7 +90,7 @@ class Options:
         return WrongUse(f"check {self._name}: {message}")
 
     def text(self, key: str, default: str | None = None) -> str:
-        value = self._options.get(key, default)
+        value = self.value(key) if default is None else self._options.get(key, default)
         if not isinstance(value, str):
             raise self.wrong(f"{key} must be text, not {shown_option(value)}")
         return value
@@ -117,8 +125,17 @@ class Options:
 
     def value(self, key: str) -> object:
         if key not in self._options:
-            raise self.wrong(f"the option {key} is missing")
+            raise self.wrong(f"the option {key} is missing; give it as {key}: …")
         return self._options[key]
+
+    def plain(self, key: str) -> object:
+        """A value as JSON has it, which can be sent to a process: no dates, no objects."""
+        value = self.value(key)
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self.wrong(f"{key} must be made of plain values, as JSON has them: {error}") from None
+        return value
 
 
 _WEIGHTIEST: tuple[Status, ...] = ("failed", "error", "not_run")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import nearest
 from reflect_lab.documents.suggest import shown as shown_option
-from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.wording import counted, report, shown
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
+from reflect_lab.evidence.wording import counted, shown
 
 _MOST = 50
 _CODE = re.compile(r"(?m)^(`{3,}|~{3,}).*?(?:^\1|\Z)|`[^`\n]+`", re.DOTALL)
@@ -38,6 +39,11 @@ class CitationsCheck:
     >>> print(look("citations", "Paid on Monday.", {"sources": sources, "min_citations": 1}).summary)
     failed
     - failed min_citations: cites 0 sources, at least 1 is needed
+
+    Where all ids that resolve to nothing are ids of sources but for their case, the `fix` writes them as they are.
+
+    >>> look("citations", "Paid on Monday [Doc-1].", {"sources": sources}).evidence.fix
+    'Paid on Monday [doc-1].'
     """
 
     rank: Rank = "deterministic"
@@ -59,7 +65,13 @@ class CitationsCheck:
         self._requirement = one_requirement(spec)
 
     async def run(self, draft: Draft) -> Report:
-        return await asyncio.to_thread(self._compare, draft.text)
+        return await asyncio.to_thread(self._looked_at, draft.text)
+
+    def _looked_at(self, text: str) -> Report:
+        looked = self._compare(text)
+        mended = self._mended(text) if looked.status == "failed" else None
+        is_mended = mended is not None and self._compare(mended).status == "passed"
+        return replace(looked, fix=mended) if is_mended else looked
 
     def _compare(self, text: str) -> Report:
         cited: dict[str, str] = {}
@@ -72,20 +84,47 @@ class CitationsCheck:
             need = "is" if self._least == 1 else "are"
             message = f"cites {counted(resolved, 'source')}, at least {self._least} {need} needed"
             findings.append(
-                Finding(id="min_citations", status="failed", message=message, requirement=self._requirement)
+                Finding(
+                    id="min_citations",
+                    status="failed",
+                    message=message,
+                    requirement=self._requirement,
+                    location=Location(kind="whole"),
+                )
             )
         summary = f"{counted(len(cited), 'id')} cited, {counted(resolved, 'source')} found"
-        return Report(status=status_of(findings), text=report(summary, findings), findings=tuple(findings))
+        return Report.of(summary, findings)
+
+    def _mended(self, text: str) -> str | None:
+        """The text with ids in the case of their sources; None where that changes nothing."""
+        by_folded = {name.casefold(): name for name in self._sources}
+        if len(by_folded) < len(self._sources):
+            return None
+        parts, end = [], 0
+        for match, names in self._brackets(text):
+            quote = match.group()
+            for name in names:
+                if name not in self._sources and name.casefold() in by_folded:
+                    quote = quote.replace(name, by_folded[name.casefold()])
+            parts += [text[end : match.start()], quote]
+            end = match.end()
+        mended = "".join([*parts, text[end:]])
+        return mended if mended != text else None
 
     def _cited(self, text: str) -> Iterator[tuple[str, str]]:
         """Each id that is cited, with its bracket as it stands in the draft."""
+        for match, names in self._brackets(text):
+            for name in names:
+                yield match.group(), name
+
+    def _brackets(self, text: str) -> Iterator[tuple[re.Match[str], list[str]]]:
+        """Each bracket that is a citation, with its ids."""
         prose = _CODE.sub(lambda match: " " * len(match.group()), text)
         for match in _BRACKET.finditer(prose):
             names = [name.strip().removeprefix("^") for name in re.split(r"[,;]", match[3])]
             is_index = match[1] is not None and not match[2]
             if all(self._is_citation(name, is_index) for name in names):
-                for name in names:
-                    yield match.group(), name
+                yield match, names
 
     def _is_citation(self, name: str, may_be_index: bool) -> bool:
         if name in self._sources:

@@ -1,4 +1,4 @@
-"""The `command` check: a program of the user's own looks at the draft (sandbox level X)."""
+"""The `command` check: a program of the user's own judges the draft: a tool that is trusted, no sandbox."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-from reflect_lab.core.evidence import Finding, Location, LocationKind, Rank, Sandbox
+from reflect_lab.core.evidence import Finding, Location, LocationKind, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, text_sha256
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.sandbox.levels import LEVEL_NAMES
-from reflect_lab.evidence.tool import KEPT, Tool, ToolEnded, run_tool
-from reflect_lab.evidence.wording import counted, report, shown
+from reflect_lab.evidence.tool import FLOOD, KEPT, Tool, ToolEnded, run_tool
+from reflect_lab.evidence.wording import counted, shown
 
+TRUSTED = "trusted: a command of the user's, limited and ended with all that it started, not confined"
 _MOST = 50
 _FILE = "{file}"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -34,12 +34,14 @@ class CommandCheck:
 
     Options: `argv` (a list: the program and its arguments, no shell), `file` (the draft is written to a file of this
     name and `{file}` in `argv` stands for its path; without it the draft comes on standard input), `output: json`
-    (standard output is a list of findings `{id, message, status, requirement, line or path}`), `env` (names of
-    variables that it gets beside PATH, language and time zone), `timeout_s` (default 60).
+    (standard output is a list of findings `{id, message, status, requirement, line or path}`, or `{findings, fix}`,
+    `fix` being the whole draft mended), `env` (names of variables that it gets beside PATH, language and time zone),
+    `timeout_s` (default 60).
 
     It starts in an empty folder of its own that is removed afterwards; a program with a slash in its name is found from
     the task's folder. Not more than 256 kB of what it prints are kept, over 64 MB end it, and with it ends all that it
-    started. It is confined by nothing but that: the command is the user's, and so is the trust in it.
+    started. It is confined by nothing but that: the command is the user's, and so is the trust in it; the evidence
+    says so.
 
     >>> print(look("command", "a TODO", {"argv": ["grep", "-q", "-v", "TODO"]}).summary)
     failed
@@ -83,9 +85,7 @@ class CommandCheck:
                 await asyncio.to_thread(Path(path).write_bytes, text)
                 argv, text = [word.replace(_FILE, path) for word in argv], b""
             tool = Tool(argv=argv, input=text, folder=folder, env=self._env, timeout_s=self._timeout_s)
-            held = {"wall_s": self._timeout_s, "output_bytes": KEPT}
-            sandbox = Sandbox(level="X", name=LEVEL_NAMES["X"], limits=held)
-            return replace(self._reported(await run_tool(tool), draft), sandbox=sandbox)
+            return self._reported(await run_tool(tool), draft)
 
     def _reported(self, ended: ToolEnded, draft: Draft) -> Report:
         provenance = {
@@ -93,7 +93,8 @@ class CommandCheck:
             "exit": str(ended.code) if ended.why is None else ended.why,
             "code_sha256": text_sha256(draft.text),
             "is_output_cut": str(ended.is_cut).lower(),
-            "trust": "level X: a command of the user's, confined by nothing but its limits",
+            "trust": TRUSTED,
+            "limits": f"{self._timeout_s:g} s, {KEPT >> 10} KiB of output kept, ended over {FLOOD >> 20} MiB of it",
         }
         name = shown(os.path.basename(self._argv[0]), 80)
         if ended.why is not None or ended.code not in (0, 1):
@@ -101,7 +102,7 @@ class CommandCheck:
             said = _said(ended)
             return Report(status="error", text=f"{name} {why}{f': {said}' if said else ''}", provenance=provenance)
         try:
-            findings = self._findings(ended) if self._output == "json" else ()
+            findings, fix = self._printed(ended) if self._output == "json" else ((), None)
         except ValueError as error:
             text = f"{name} printed no list of findings: {error}"
             return Report(status="error", text=text, provenance=provenance)
@@ -113,32 +114,35 @@ class CommandCheck:
             return Report(status="error", text=text, provenance=provenance)
         failed = sum(finding.status == "failed" for finding in findings)
         summary = f"{name}: {counted(failed, 'problem')}" if failed else f"{name} ended with code 0"
-        return Report(
-            status=status_of(findings), text=report(summary, findings), findings=findings, provenance=provenance
-        )
+        mended = fix if failed and fix != draft.text else None
+        return replace(Report.of(summary, findings), provenance=provenance, fix=mended)
 
     def _exit(self, name: str, ended: ToolEnded) -> Finding:
         said = "" if self._output == "json" else _said(ended)
         message = f"{name} ended with code 1" + (f": {said}" if said else "")
-        return Finding(id="exit", status="failed", message=message, requirement=self._requirement)
+        place = Location(kind="whole")
+        return Finding(id="exit", status="failed", message=message, requirement=self._requirement, location=place)
 
-    def _findings(self, ended: ToolEnded) -> tuple[Finding, ...]:
-        """What the program printed, read strictly. Raises ValueError."""
+    def _printed(self, ended: ToolEnded) -> tuple[tuple[Finding, ...], str | None]:
+        """The findings that the program printed, and its fix, read strictly. Raises ValueError."""
         if ended.is_cut:
             raise ValueError("it is too long")
         try:
             given = json.loads(ended.output or "[]")
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
-        if isinstance(given, dict) and set(given) == {"findings"}:
-            given = given["findings"]
+        fix = None
+        if isinstance(given, dict) and "findings" in given and given.keys() <= {"findings", "fix"}:
+            given, fix = given["findings"], given.get("fix")
+        if fix is not None and not isinstance(fix, str):
+            raise ValueError("fix must be the whole draft, as text")
         if not isinstance(given, list):
             raise ValueError("it must be a list in [ ]")
         found: dict[str, Finding] = {}
         for number, one in enumerate(given[:_MOST], 1):
             finding = self._finding(one, number)
             found.setdefault(finding.id, finding)
-        return tuple(found.values())
+        return tuple(found.values()), fix
 
     def _finding(self, given: object, number: int) -> Finding:
         if not isinstance(given, Mapping):

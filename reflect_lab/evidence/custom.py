@@ -1,15 +1,4 @@
-"""Checks that a user writes as functions, in the notebook or script itself. They are trusted: nothing confines them.
-
->>> @check
-... def names_a_day(draft: str) -> bool | str:
-...     \"\"\"The reply names a day of the week.\"\"\"
-...     return any(day in draft for day in ("Monday", "Tuesday")) or "no day of the week is named"
->>> print(look(names_a_day, "We meet on Monday.").summary)
-passed
->>> print(look(names_a_day, "We meet soon.").summary)
-failed
-- failed names_a_day: no day of the week is named
-"""
+"""Checks that a user writes as functions, in the notebook or script itself. They are trusted: nothing confines them."""
 
 from __future__ import annotations
 
@@ -25,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args, overload
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.evidence import Finding, Rank, Status
+from reflect_lab.core.evidence import Finding, Location, Rank, Status
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
@@ -100,6 +89,16 @@ def check(
     A `gate` is structural: where it fails, no critic is asked. `requirements` are the ids it covers. `rank` says how
     grounded it is; below `executed` its failure does not block. It runs in this very process, trusted, and the evidence
     says so. Raises WrongUse for a name or a rank that can't be used.
+
+    >>> @check
+    ... def names_a_day(draft: str) -> bool | str:
+    ...     '''The reply names a day of the week.'''
+    ...     return any(day in draft for day in ("Monday", "Tuesday")) or "no day of the week is named"
+    >>> print(look(names_a_day, "We meet on Monday.").summary)
+    passed
+    >>> print(look(names_a_day, "We meet soon.").summary)
+    failed
+    - failed names_a_day: no day of the week is named
     """
 
     def decorated(function: Function) -> CustomCheck:
@@ -204,10 +203,13 @@ class FunctionCheck:
         if not all(isinstance(finding, Finding) for finding in answer.findings):
             raise _NoAnswer("its report holds something that is no Finding")
         provenance = {**dict(answer.provenance), **self._by()["provenance"]}
-        return replace(answer, text=str(answer.text)[:_TEXT], findings=answer.findings[:_MOST], provenance=provenance)
+        text = f"{str(answer.text)[:_TEXT]} ({TRUSTED})".strip()
+        return replace(answer, text=text, findings=answer.findings[:_MOST], provenance=provenance)
 
     def _problem(self, name: str, message: str) -> Finding:
-        return Finding(id=name, status="failed", message=shown(message, 400), requirement=self._requirement)
+        place = Location(kind="whole")
+        said = shown(message, 400)
+        return Finding(id=name, status="failed", message=said, requirement=self._requirement, location=place)
 
     def _error(self, why: str) -> Report:
         return Report(status="error", text=f"the function {self._custom.name} gave no verdict: {why}", **self._by())

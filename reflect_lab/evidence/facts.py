@@ -8,8 +8,8 @@ from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.core.values import KnownValues, Value, find_values
-from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.wording import counted, report, shown
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
+from reflect_lab.evidence.wording import counted, shown
 
 _MOST = 50
 """Findings of each kind that are kept: a hostile draft may hold a million values."""
@@ -54,7 +54,7 @@ class FactsCheck:
             if invented
             else f"no invented date, amount or identifier among {counted(count, 'value')}"
         )
-        return Report(status=status_of(findings), text=report(summary, findings), findings=findings)
+        return Report.of(summary, findings)
 
     def _finding(self, value: Value) -> Finding:
         is_bare = value.kind == "number"

@@ -79,6 +79,6 @@ class _Unheard:
 
 
 def _place(location: Location | None) -> str:
-    if location is None:
+    if location is None or location.kind == "whole":
         return ""
     return f" ({location.kind})" if location.value is None else f" ({location.kind} {location.value})"

@@ -22,6 +22,7 @@ from reflect_lab.evidence.wording import counted, report, shown
 
 _LIMITS = Limits(wall_s=10.0, cpu_s=10)
 _MOST = 50
+_INDENT = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 _FENCE = re.compile(r"(`{3,})[A-Za-z0-9]*[ \t]*\n(.*)\n\1", re.DOTALL)
 
 LIKE: Mapping[str, tuple[str, ...]] = {"kubernetes": ("apiVersion", "kind", "metadata.name")}
@@ -43,7 +44,11 @@ class YamlCheck:
     - failed $.metadata.name:required: $.metadata.name is missing (path $.metadata.name)
     - failed $.kind:kind: the kind Job is none of Deployment (path $.kind)
 
-    A code fence or a byte order mark around the manifest is taken away as a `fix`, where it is all that is wrong.
+    A code fence or a byte order mark around the manifest, and tabs where all of its indentation is made of tabs, are
+    mended as a `fix`, where that is all that is wrong.
+
+    >>> look("yaml", "kind: Job\\nmetadata:\\n\\tname: web\\n").evidence.fix
+    'kind: Job\\nmetadata:\\n  name: web\\n'
     """
 
     rank: Rank = "deterministic"
@@ -63,7 +68,7 @@ class YamlCheck:
 
     async def run(self, draft: Draft) -> Report:
         looked = await self._looked_at(draft.text)
-        mended = _bare(draft.text) if looked.status == "failed" else None
+        mended = mended_form(draft.text) if looked.status == "failed" else None
         if mended is None or (await self._looked_at(mended)).status != "passed":
             return looked
         return replace(looked, fix=mended)
@@ -131,9 +136,14 @@ def unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(found.values())[:_MOST]
 
 
-def _bare(text: str) -> str | None:
-    """The text without a byte order mark and one outer code fence; None where there is neither."""
+def mended_form(text: str) -> str | None:
+    """The text without a byte order mark and one outer code fence, and with two spaces for each tab that indents it,
+    where nothing else does (YAML allows no tabs there, and then they have one reading); None where there is nothing of
+    that."""
     bare = text.strip().removeprefix("\ufeff").strip()
     if fence := _FENCE.fullmatch(bare):
         bare = fence[2]
+    indents = _INDENT.findall(bare)
+    if indents and all(set(indent) == {"\t"} for indent in indents):
+        bare = _INDENT.sub(lambda match: "  " * len(match[0]), bare)
     return f"{bare}\n" if bare != text.strip() else None

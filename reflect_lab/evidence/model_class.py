@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -97,7 +98,13 @@ class PydanticCheck:
                     status="failed",
                     message=f"{path}: {said}" if is_json else f"not JSON: {said}",
                     requirement=self._requirement,
-                    location=Location(kind="path", value=path) if is_json else None,
+                    location=Location(kind="path", value=path) if is_json else _line(said),
                 ),
             )
         return tuple(found.values())
+
+
+def _line(said: str) -> Location:
+    """Where the text is no JSON, of the parser's words: they end in `at line 2 column 7`."""
+    found = re.search(r"at line (\d+) column \d+$", said)
+    return Location(kind="whole") if found is None else Location(kind="line", value=found[1])

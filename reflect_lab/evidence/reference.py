@@ -9,8 +9,8 @@ from decimal import Decimal
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
-from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
-from reflect_lab.evidence.wording import report, shown
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
+from reflect_lab.evidence.wording import shown
 
 
 class ReferenceCheck:
@@ -43,7 +43,7 @@ class ReferenceCheck:
             location=location,
         )
         summary = "not equal to the reference" if difference else "equal to the reference"
-        return Report(status=status_of([finding]), text=report(summary, [finding]), findings=(finding,))
+        return Report.of(summary, [finding])
 
 
 def difference_between(text: str, reference: str) -> tuple[str | None, Location | None]:
@@ -52,7 +52,7 @@ def difference_between(text: str, reference: str) -> tuple[str | None, Location 
     if wanted is not None:
         actual = _parsed(text)
         if actual is None:
-            return "the reference is JSON, the draft is not", None
+            return "the reference is JSON, the draft is not", Location(kind="whole")
         path = _first_difference(actual[0], wanted[0], "$")
         return (
             (f"differs from the reference at {shown(path)}", Location(kind="path", value=path))
@@ -64,7 +64,10 @@ def difference_between(text: str, reference: str) -> tuple[str | None, Location 
         if line != wanted_line:
             return "a line differs from the reference", Location(kind="line", value=str(number))
     if len(ours) != len(theirs):
-        return f"has {len(ours)} lines, the reference has {len(theirs)}", None
+        message = f"has {len(ours)} lines, the reference has {len(theirs)}"
+        # Too many: the first of those that are too many. Too few: nothing of the draft is the place of what is missing.
+        odd = ours[len(theirs)][0] if len(ours) > len(theirs) else None
+        return message, Location(kind="whole") if odd is None else Location(kind="line", value=str(odd))
     return None, None
 
 

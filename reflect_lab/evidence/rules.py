@@ -70,7 +70,7 @@ class RulesCheck:
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         options = Options(spec, ("rules",))
-        given = options.value("rules")
+        given = options.plain("rules")
         if not isinstance(given, list | tuple) or not given:
             raise options.wrong("rules must be a list of rules: path, operator, value")
         known = [requirement.id for requirement in surroundings.task.requirements]

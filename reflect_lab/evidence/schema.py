@@ -39,7 +39,7 @@ class SchemaCheck:
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         options = Options(spec, ("schema",))
-        self._schema = options.value("schema")
+        self._schema = options.plain("schema")
         self._requirement = one_requirement(spec)
         if isinstance(self._schema, str):
             try:

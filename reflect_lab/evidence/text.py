@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
-from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.sandbox import cage, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
-from reflect_lab.evidence.wording import counted, report, shown
+from reflect_lab.evidence.wording import counted, shown
 
 _SEARCH = Limits(wall_s=5.0, cpu_s=5)
+_WHOLE = Location(kind="whole")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 
 
@@ -31,6 +33,11 @@ class TextCheck:
     >>> print(look("text", "Two words.", {"min_words": 3}).summary)
     failed
     - failed min_words: 2 words, at least 3 are needed
+
+    Where spaces at the ends of lines and of the text are all that is wrong, the `fix` is the text without them.
+
+    >>> look("text", "Dear Ms Ito, \\nthank you.", {"must_not": ["(?m)[ \\t]+$"]}).evidence.fix
+    'Dear Ms Ito,\\nthank you.'
     """
 
     rank: Rank = "deterministic"
@@ -51,10 +58,18 @@ class TextCheck:
                 raise options.wrong(f"{shown(pattern)} is no regular expression: {error}") from None
 
     async def run(self, draft: Draft) -> Report:
-        findings = [*await self._patterns(draft.text), *self._lengths(draft.text)]
+        looked = await self._looked_at(draft.text)
+        mended = without_trailing_space(draft.text)
+        if looked.status != "failed" or not self._must_not or mended == draft.text:
+            return looked
+        is_mended = (await self._looked_at(mended)).status == "passed"
+        return replace(looked, fix=mended) if is_mended else looked
+
+    async def _looked_at(self, text: str) -> Report:
+        findings = [*await self._patterns(text), *self._lengths(text)]
         failed = sum(f.status == "failed" for f in findings)
         summary = f"{counted(failed, 'text rule')} of {len(findings)} broken" if failed else "all text rules are kept"
-        return Report(status=status_of(findings), text=report(summary, findings), findings=tuple(findings))
+        return Report.of(summary, findings)
 
     async def _patterns(self, text: str) -> list[Finding]:
         patterns = [*self._must, *self._must_not]
@@ -75,12 +90,12 @@ class TextCheck:
 
     def _pattern(self, name: str, pattern: str, span: object, text: str) -> Finding:
         is_wanted = name.startswith("must:")
-        location = None
+        place = _WHOLE
         if isinstance(span, list) and not is_wanted:
-            location = Location(kind="line", value=str(text.count("\n", 0, span[0]) + 1))
+            place = Location(kind="line", value=str(text.count("\n", 0, span[0]) + 1))
         message = f"must match {shown(pattern)}" if is_wanted else f"must not match {shown(pattern)}"
         is_kept = (span is not None) == is_wanted
-        return self._finding(name, is_kept, message, location)
+        return self._finding(name, is_kept, message, place)
 
     def _unknown(self, name: str, pattern: str, caged: Caged) -> Finding:
         why = f"no answer within {_SEARCH.wall_s:g} s" if caged.end == "timeout" else "the search ended without answer"
@@ -99,14 +114,22 @@ class TextCheck:
             findings.append(self._finding("max_words", length <= self._max, message))
         return findings
 
-    def _finding(self, name: str, is_kept: bool, message: str, location: Location | None = None) -> Finding:
+    def _finding(self, name: str, is_kept: bool, message: str, place: Location = _WHOLE) -> Finding:
         return Finding(
             id=name,
             status="passed" if is_kept else "failed",
             message=message,
             requirement=self._requirement,
-            location=location,
+            location=None if is_kept else place,
         )
+
+
+def without_trailing_space(text: str) -> str:
+    """The text without spaces, tabs and carriage returns at the ends of its lines, and without empty lines at its
+    end."""
+    lines = [line.rstrip(" \t\r") for line in text.split("\n")]
+    end = "\n" if text.endswith("\n") else ""
+    return "\n".join(lines).rstrip("\n") + end
 
 
 def count_words(text: str) -> int:

@@ -115,6 +115,17 @@ def test_each_form_tells_the_whole_story(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", RENDERERS)
+def test_evidence_that_is_trusted_says_so(form: str) -> None:
+    run = stored("accepted")
+    assert "trusted, not confined" not in RENDERERS[form](run)
+    last = run.rounds[-1]
+    first, *others = last.evidence or ()
+    mine = replace(first, provenance={"trust": "trusted: a function of this process, not confined"})
+    run = replace(run, rounds=(*run.rounds[:-1], replace(last, evidence=(mine, *others))))
+    assert "trusted, not confined" in RENDERERS[form](run)
+
+
+@pytest.mark.parametrize("form", RENDERERS)
 @pytest.mark.parametrize("name", ["accepted", "stalled", "cancelled", "error"])
 def test_no_run_is_ever_called_correct(form: str, name: str) -> None:
     run = stored(name)

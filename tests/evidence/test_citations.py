@@ -46,7 +46,8 @@ async def test_a_finding_quotes_the_draft_and_names_the_nearest_id() -> None:
     (finding,) = found.findings
     assert finding.location and (finding.location.kind, finding.location.value) == ("quote", "[DOC-1]")
     assert finding.message == "cites DOC-1, which is none of the 4 sources; the nearest is doc-1"
-    assert finding.requirement == "R1" and found.rank == "deterministic" and found.fix is None
+    assert finding.requirement == "R1" and found.rank == "deterministic"
+    assert found.fix == "Paid [doc-1]."
 
 
 async def test_so_many_different_sources_must_be_cited() -> None:

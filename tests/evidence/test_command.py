@@ -31,7 +31,7 @@ async def said(program: str, draft: str = "the draft", **options: Any) -> Eviden
 async def test_the_exit_code_is_the_verdict(code: int, status: str) -> None:
     found = await said(f"print('because', file=__import__('sys').stderr); raise SystemExit({code})")
     assert found.status == status and (found.executions == 2) == (status == "error")
-    assert found.rank == "executed" and found.provenance["trust"].startswith("level X")
+    assert found.rank == "executed" and found.provenance["trust"].startswith("trusted: a command of the user's")
     if status == "failed":
         assert [(f.id, f.message) for f in found.findings] == [
             ("exit", f"{Path(sys.executable).name} ended with code 1: because")
@@ -213,3 +213,15 @@ async def test_options_that_can_not_be_used_are_wrong_use(options: dict[str, obj
     with pytest.raises(WrongUse) as caught:
         await evidence_of("command", options, "x")
     assert message in str(caught.value)
+
+
+async def test_a_fix_is_the_whole_draft_that_the_program_mended() -> None:
+    given = {"findings": [{"id": "case", "message": "write it small", "line": 1}], "fix": "a draft"}
+    found = await said(f"print({json.dumps(given)!r}); raise SystemExit(1)", "A draft", output="json")
+    assert (found.status, found.fix) == ("failed", "a draft")
+    found = await said(f"print({json.dumps(given)!r}); raise SystemExit(1)", "a draft", output="json")
+    assert (found.status, found.fix) == ("failed", None), "that would mend nothing"
+    found = await said('print(\'{"findings": [], "fix": "x"}\')', output="json")
+    assert (found.status, found.fix) == ("passed", None)
+    found = await said('print(\'{"findings": [], "fix": 3}\')', output="json")
+    assert found.status == "error" and "fix must be the whole draft, as text" in found.text

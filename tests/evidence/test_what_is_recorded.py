@@ -47,7 +47,8 @@ async def test_every_part_of_the_record_is_there(name: str, level: Level, monkey
     assert ("duckdb" in evidence.provenance) == (name == "sql")
 
 
-async def test_a_command_of_the_users_is_level_x() -> None:
-    evidence = await evidence_of("command", {"argv": ["true"]}, "a text")
-    assert evidence.sandbox is not None and (evidence.sandbox.level, evidence.sandbox.name) == ("X", "external command")
-    assert evidence.sandbox.limits["wall_s"] == 60.0 and "confined by nothing" in evidence.provenance["trust"]
+async def test_a_command_that_judges_a_draft_is_no_level_of_the_sandbox_and_says_that_it_is_trusted() -> None:
+    evidence = await evidence_of("command", {"argv": ["true"], "timeout_s": 9}, "a text")
+    assert evidence.sandbox is None, "nothing of the draft runs in it, and nothing holds it"
+    assert evidence.provenance["trust"].startswith("trusted: ") and "not confined" in evidence.provenance["trust"]
+    assert evidence.provenance["limits"] == "9 s, 256 KiB of output kept, ended over 64 MiB of it"

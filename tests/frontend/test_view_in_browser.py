@@ -47,6 +47,16 @@ def test_the_first_round_shows_the_failing_case_quoted_and_the_discarded_issue_w
     assert page.evaluate("document.activeElement.dataset.line") == "9"
 
 
+def test_evidence_of_a_function_of_the_users_says_that_it_is_trusted(open_viewer: Any) -> None:
+    run = stored("accepted")
+    (last, *_), *_ = [r["evidence"] for r in run["rounds"][-1:]]
+    last["provenance"] = {"trust": "trusted: a function of this process, not confined"}
+    page = open_viewer().show(run)
+    head = page.locator(".rl-piece-head").first.inner_text()
+    assert "trusted, not confined" in head
+    assert page.get_by_text("trusted, not confined", exact=True).count() == 1
+
+
 def test_ends_differ_in_words_and_signs_and_not_by_colour_alone(open_viewer: Any) -> None:
     seen = {}
     viewer = open_viewer()

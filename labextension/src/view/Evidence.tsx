@@ -94,6 +94,7 @@ function PieceHead({ piece }: { piece: Piece }): JSX.Element {
         {piece.gate && ', gate'}
         {piece.executions > 1 && `, run ${piece.executions} times`}
       </span>
+      {piece.provenance['trust'] !== undefined && <span class="rl-quiet">trusted, not confined</span>}
       {piece.requirements.map(id => (
         <span class="rl-chip">
           <Words text={id} />
