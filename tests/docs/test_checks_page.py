@@ -94,22 +94,23 @@ def test_the_function_on_the_page_works() -> None:
     assert look(made, "soon").summary == "failed\n- failed names_a_day: no day of the week is named"
 
 
-def test_the_kind_on_the_page_takes_about_twenty_lines_and_works() -> None:
+def test_the_kind_on_the_page_works_as_the_plug_in_that_it_says_it_is() -> None:
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile(CODE[1], "checks.md", "exec"), names)
-    lines = [line for line in CODE[1].partition("class ")[2].splitlines() if line.strip()]
-    assert len(lines) <= 20
-    found = look("line_length", "short\nfar too long", {"most": 5}, kinds={"line_length": names["LineLengthCheck"]})
-    assert found.summary == "failed\n- failed line:2: over 5 characters (line 2)"
+    kinds, options = {"terms": names["TermsCheck"]}, {"terms": {"colour": "color"}}
+    found = look("terms", "a colour", options, kinds=kinds)
+    assert found.summary == "failed\n- failed colour: write color (quote colour)" and found.evidence.fix == "a color"
+    assert look("terms", "a color", options, kinds=kinds).status == "passed"
+    assert 'terms = "my_checks:TermsCheck"' in PAGE
 
 
-def test_the_test_that_contributing_shows_can_be_run_and_can_fail() -> None:
+def test_contributing_shows_a_check_of_twenty_lines_and_a_test_that_can_fail() -> None:
     contributing = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text("utf-8")
-    (test,) = re.findall(
-        r"^```python\n(.*?)^```", contributing.partition("## A new check")[2], re.MULTILINE | re.DOTALL
-    )
+    section = contributing.partition("## A new check")[2].partition("\n## ")[0]
+    kind, test = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    assert len([line for line in kind.splitlines() if line.strip()]) <= 20
     names: dict[str, Any] = {"__name__": "page"}
-    exec(compile(CODE[1], "checks.md", "exec"), names)
+    exec(compile(kind, "CONTRIBUTING.md", "exec"), names)
     exec(compile(test, "CONTRIBUTING.md", "exec"), names)
     names["test_a_long_line_fails_with_its_number"]()
     names["LineLengthCheck"].run = lambda self, draft: _passed()
