@@ -22,6 +22,7 @@ from reflect_lab.evidence.splitting import Case, plan
 from reflect_lab.evidence.verdicts import Verdict, verdict
 from reflect_lab.evidence.wording import counted, report, shown
 
+BUSY = "the machine was too busy: the draft waited for a processor until its time was over"
 _EACH_BYTES, _TOGETHER_BYTES = 1 << 16, 700_000
 """Of the values that the draft's process sends: well below what the cage reads of its answers."""
 
@@ -52,7 +53,7 @@ class PythonSyntaxCheck:
             caged = await cage.run(Path(text_runner.__file__), job, limits)
         answers = [a for a in caged.answers if "problem" in a]
         sandbox, provenance = caged.sandbox(None), caged.provenance(draft.text)
-        if caged.is_environments_fault or caged.malformed:
+        if caged.is_environments_fault or caged.malformed or caged.is_starved:
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         problem, line = (answers[0]["problem"], answers[0]["line"]) if answers else (_ended(caged, limits), None)
         if problem is None:
@@ -79,7 +80,7 @@ class PythonCheck:
     are, else `in_process`, and then its text says how many are not.
 
     An execution that used half of its time or more is marked `unstable`: a slower machine could end it otherwise. One
-    that ran out of time because the machine was busy is no verdict but an `error` (`is_starved`).
+    that ran out of time because the machine was busy is no verdict but an `error` (`Caged.is_starved`).
 
     >>> print(look("python", "def add(a, b): return a - b", {"code": "assert add(2, 3) == 5"}).summary)
     failed
@@ -126,15 +127,14 @@ class PythonCheck:
             status="not_run",
             text=f"{interpreter.SUBSET}: {shown(str(unfit))}",
             sandbox=caged.sandbox(None),
-            provenance={**caged.provenance(draft.text, self._setup + self._code), "stability": "stable"},
+            provenance=caged.provenance(draft.text, self._setup + self._code),
         )
 
     def _judged(self, draft: Draft, caged: Caged) -> Report:
         """What the answers of the draft's process say of it."""
         are_split = all(case.is_split for case in self._plan.cases)
         sandbox = caged.sandbox("split" if are_split else "in_process")
-        stability = "unstable" if is_near_its_limit(caged, self._limits) else "stable"
-        provenance = {**caged.provenance(draft.text, self._setup + self._code), "stability": stability}
+        provenance = caged.provenance(draft.text, self._setup + self._code)
         fault = self._fault(caged)
         try:
             findings = self._findings(caged) if fault is None else ()
@@ -144,7 +144,7 @@ class PythonCheck:
             return Report(status="error", text=fault, sandbox=sandbox, provenance=provenance)
         return Report(
             status=status_of(findings),
-            text=report(self._summary(findings, stability), findings),
+            text=report(self._summary(findings, caged.stability), findings),
             findings=findings,
             sandbox=sandbox,
             provenance=provenance,
@@ -179,8 +179,8 @@ class PythonCheck:
         """Why this execution says nothing about the draft, if so."""
         if caged.is_environments_fault or caged.malformed:
             return _fault(caged)
-        if is_starved(caged, self._limits):
-            return caged.problem or "the machine was too busy: the draft waited for a processor until its time was over"
+        if caged.is_starved:
+            return caged.problem or BUSY
         if caged.level.number == "W" and caged.end in ("exited", "signal") and not (_is_done(caged) or _over(caged)):
             return f"the interpreter ended with code {caged.code} before an answer"
         for answer in caged.answers:
@@ -233,20 +233,6 @@ def _verdict(case: Case, answer: Mapping[str, object]) -> Verdict:
     return verdict(case, answer)
 
 
-def is_near_its_limit(caged: Caged, limits: Limits) -> bool:
-    """Whether half of the wall time or of the CPU time was used, or all of it: another run may end otherwise."""
-    return caged.end == "timeout" or caged.seconds >= limits.wall_s / 2 or caged.cpu_s >= limits.cpu_s / 2
-
-
-def is_starved(caged: Caged, limits: Limits) -> bool:
-    """Whether the time ran out on a busy machine, so that it is not known what the draft would have done: its process
-    waited for a processor for three quarters of its time or more, and all that it started had less than a quarter of
-    it as CPU time; or what watches over it had no time to report these. So a draft that needs less than a quarter of
-    its time never fails for the machine's sake; every verdict of a timeout is marked unstable."""
-    is_kept_waiting = caged.waited_s >= 0.75 * limits.wall_s and caged.cpu_s < 0.25 * limits.wall_s
-    return caged.end == "timeout" and (is_kept_waiting or caged.problem is not None)
-
-
 def _refuse_invalid(code: str, options: Options, what: str) -> bool:
     """Whether there is a statement. The user's own code is parsed here: it is as trusted as the cell that holds it."""
     try:
@@ -277,6 +263,10 @@ def _ended(caged: Caged, limits: Limits) -> str:
         return f"it printed over {limits.flood_bytes >> 20} MiB"
     if caged.end == "processes":
         return f"it started over {limits.processes} processes"
+    if caged.end == "memory":
+        return f"its processes held over {limits.memory_bytes >> 20:,} MiB of memory together"
+    if caged.end == "disk":
+        return f"its files were over {limits.disk_bytes >> 20:,} MiB, or over {limits.files:,}"
     if caged.end == "signal":
         names = {-9: "killed", -24: f"over {limits.cpu_s} s of CPU time", -25: "a file grew too large"}
         code = caged.code or 0

@@ -77,6 +77,9 @@ class SqlCheck:
     statements of which each must give true; the result of the draft is the table `draft`), `timeout_s` (wall time of
     the whole check, default 10).
 
+    As with the `python` check, a run that used half of its time is marked `unstable`, and one that ran out of it
+    because the machine was busy is an `error`.
+
     >>> from reflect_lab.core.task import Task
     >>> import asyncio
     >>> options = {
@@ -122,13 +125,14 @@ class SqlCheck:
         # One SELECT can't change what the statements of a check block see, but they do run in its process.
         sandbox = caged.sandbox("in_process" if self._copy.cases else "split")
         provenance = _provenance(caged, draft.text, self._tests)
-        if caged.is_environments_fault or caged.malformed or first(caged.answers, "ready") is None:
+        is_known = first(caged.answers, "ready") is not None and not caged.is_starved
+        if caged.is_environments_fault or caged.malformed or not is_known:
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         stopped = _ended(caged, self._limits)
         found = SqlFindings(draft.text, self._options, self._copy, caged.answers, stopped, self._requirement).all()
         return Report(
             status=status_of(found),
-            text="\n".join([report(_summary(found), found), *_sample(caged.answers)]),
+            text="\n".join([report(_summary(found, caged), found), *_sample(caged.answers)]),
             findings=found,
             sandbox=sandbox,
             provenance=provenance,
@@ -140,9 +144,10 @@ def _limits(seconds: float) -> Limits:
     return Limits(wall_s=seconds, cpu_s=math.ceil(seconds) + 1, memory_bytes=1 << 30)
 
 
-def _summary(findings: tuple[Finding, ...]) -> str:
+def _summary(findings: tuple[Finding, ...], caged: Caged) -> str:
     failed = sum(f.status == "failed" for f in findings)
-    return f"{counted(failed, 'problem')} with the query" if failed else "the query runs, and nothing is wrong with it"
+    text = f"{counted(failed, 'problem')} with the query" if failed else "the query runs, and nothing is wrong with it"
+    return f"{text}; unstable, near its time limit" if caged.is_near_its_limit else text
 
 
 def _sample(answers: Answers) -> Iterator[str]:
@@ -171,6 +176,8 @@ def _ended(caged: Caged, limits: Limits) -> str | None:
 
 
 def _fault(caged: Caged) -> str:
+    if caged.is_starved:
+        return caged.problem or "the machine was too busy: the query waited for a processor until its time was over"
     last = caged.output.strip().rpartition("\n")[2]
     if caged.level.number == "X" and "No module named 'duckdb'" in last:
         last = "the Python that the external command starts has no duckdb; install it there"

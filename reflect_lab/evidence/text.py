@@ -24,7 +24,8 @@ _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U000200
 class TextCheck:
     """Options: `must`, `must_not` (regular expressions, searched), `min_words`, `max_words`.
 
-    The searching happens in a process that can be ended: a pattern may take exponential time on some text.
+    The searching happens in a process that can be ended: a pattern may take exponential time on some text. One that got
+    no answer in time is an `error`, whatever the reason: it says nothing about the draft.
 
     >>> print(look("text", "Dear Ms Ito,\\nit is your fault.", {"must": ["order"], "must_not": ["fault"]}).summary)
     failed
@@ -66,18 +67,25 @@ class TextCheck:
         return replace(looked, fix=mended) if is_mended else looked
 
     async def _looked_at(self, text: str) -> Report:
-        findings = [*await self._patterns(text), *self._lengths(text)]
+        caged = await self._searched(text)
+        findings = [*([] if caged is None else self._patterns(text, caged)), *self._lengths(text)]
         failed = sum(f.status == "failed" for f in findings)
         summary = f"{counted(failed, 'text rule')} of {len(findings)} broken" if failed else "all text rules are kept"
-        return Report.of(summary, findings)
+        looked = Report.of(summary, findings)
+        return (
+            looked if caged is None else replace(looked, sandbox=caged.sandbox(None), provenance=caged.provenance(text))
+        )
 
-    async def _patterns(self, text: str) -> list[Finding]:
+    async def _searched(self, text: str) -> Caged | None:
+        """What became of the search; None where there is no pattern to search for."""
         patterns = [*self._must, *self._must_not]
         if not patterns:
-            return []
-        caged = await cage.run(
-            Path(text_runner.__file__), {"mode": "search", "patterns": patterns, "text": text}, _SEARCH
-        )
+            return None
+        job = {"mode": "search", "patterns": patterns, "text": text}
+        return await cage.run(Path(text_runner.__file__), job, _SEARCH)
+
+    def _patterns(self, text: str, caged: Caged) -> list[Finding]:
+        patterns = [*self._must, *self._must_not]
         spans = {a.get("pattern"): a.get("span") for a in caged.answers if "pattern" in a}
         names = [f"must:{n}" for n in range(1, len(self._must) + 1)]
         names += [f"must_not:{n}" for n in range(1, len(self._must_not) + 1)]

@@ -77,12 +77,12 @@ async def evidence_of(kind: str, options: Mapping[str, object], draft: str, **mo
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
+    """Whether a process runs: a zombie does not, unless its first thread left and others did not."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return False
-    return state not in "ZX"
+    return fields[0] not in "ZX" or int(fields[17]) > 1
 
 
 def wait_for(look: Callable[[], T], seconds: float = 5.0) -> T:

@@ -15,7 +15,7 @@ from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.evidence.check import Surroundings
-from reflect_lab.evidence.python import PythonCheck, is_near_its_limit, is_starved
+from reflect_lab.evidence.python import PythonCheck
 from reflect_lab.evidence.sandbox import cage, runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
@@ -222,7 +222,7 @@ async def test_a_verdict_near_its_time_limit_is_marked_unstable() -> None:
     (2.0, 10.9, "signal", True),
 ])  # fmt: skip
 def test_half_of_a_limit_is_near_it(seconds: float, cpu_s: float, end: str, is_near: bool) -> None:
-    assert is_near_its_limit(Caged(end=end, seconds=seconds, cpu_s=cpu_s), Limits()) is is_near  # type: ignore[arg-type]
+    assert Caged(end=end, seconds=seconds, cpu_s=cpu_s).is_near_its_limit is is_near  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("end", "cpu_s", "waited_s", "starved"), [
@@ -237,8 +237,8 @@ def test_cpu_time_and_waiting_tell_a_slow_draft_from_a_busy_machine(
     end: str, cpu_s: float, waited_s: float, starved: bool
 ) -> None:
     caged = Caged(end=end, seconds=10.0, cpu_s=cpu_s, waited_s=waited_s)  # type: ignore[arg-type]
-    assert is_starved(caged, Limits()) is starved
-    assert is_starved(Caged(end="timeout", problem="nobody reported"), Limits())  # its times are not known
+    assert caged.is_starved is starved
+    assert Caged(end="timeout", problem="nobody reported").is_starved  # its times are not known
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -14,7 +15,10 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence import sql
-from tests.evidence.evidence_support import evidence_of, gather, task
+from reflect_lab.evidence.sandbox import cage, selftest
+from reflect_lab.evidence.sandbox.caged import Caged
+from reflect_lab.evidence.sandbox.levels import Level
+from tests.evidence.evidence_support import evidence_of, gather, isolated_levels, task
 
 SETUP = """
 CREATE TABLE orders AS SELECT n AS id, n % 5 AS customer_id, ['EUR', 'USD'][1 + n % 2] AS currency,
@@ -242,3 +246,39 @@ async def test_the_same_query_gives_the_same_report_each_time() -> None:
     options = {"sample": 50, "filter": "orders.day", "totals": {"amount": 3}}
     one, other = [await checked(JOINED, **options) for _ in range(2)]
     assert (one.text, one.findings) == (other.text, other.findings)
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "stability", "said"),
+    [
+        ({"seconds": 5.1}, "passed", "unstable", "unstable, near its time limit"),
+        ({"seconds": 4.9}, "passed", "stable", ""),
+        ({"end": "timeout", "answers": ()}, "error", "unstable", "no verdict"),
+        ({"end": "timeout", "waited_s": 8.0, "cpu_s": 1.0}, "error", "unstable", "too busy"),
+        ({"end": "timeout", "waited_s": 1.0, "cpu_s": 9.0}, "failed", "unstable", "no answer within 10 s"),
+    ],
+)
+async def test_a_busy_machine_fails_no_query(
+    seen: Mapping[str, object], status: str, stability: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What really ran, as if the machine had been as busy as that."""
+    run = cage.run
+
+    async def busy(*given: object, **named: object) -> Caged:
+        caged = replace(await run(*given, **named), seconds=0.1, cpu_s=0.1)  # type: ignore[arg-type]
+        answers = caged.answers[:-1] if "end" in seen else caged.answers  # it never said that it was done
+        return replace(caged, **{"answers": answers, **seen})  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cage, "run", busy)
+    evidence = await checked("SELECT sum(amount) AS amount FROM orders")
+    assert (evidence.status, evidence.provenance["stability"]) == (status, stability)
+    assert said in evidence.text and ("unstable" in evidence.text) == (
+        said.startswith("unstable") or status == "failed"
+    )
+
+
+@pytest.mark.parametrize("level", isolated_levels(), ids=lambda level: str(level.number))
+async def test_a_query_runs_at_each_level(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "strongest", lambda: level)
+    evidence = await checked("SELECT sum(amount) AS amount FROM orders", totals={"amount": 44850})
+    assert evidence.status == "passed" and evidence.sandbox is not None and evidence.sandbox.level == level.number

@@ -118,7 +118,7 @@ def run_blocking(
         return replace(ended, problem=f"{type(error).__name__}: {error}", seconds=time.monotonic() - started)
     finally:
         if home is not None:
-            remove_folder(home)
+            remove_folder(home, until=started + limits.wall_s)
 
 
 @dataclass
@@ -208,6 +208,8 @@ class _Session:
             "cpu_s": limits.cpu_s,
             "memory_bytes": limits.memory_bytes,
             "file_bytes": limits.file_bytes,
+            "disk_bytes": limits.disk_bytes,
+            "files": limits.files,
             "open_files": limits.open_files,
             "processes": limits.processes,
         }
@@ -217,52 +219,69 @@ class _Session:
     def run(self) -> Caged:
         with suppress(BrokenPipeError):
             self._control.write(f"{self._status_nonce}\n".encode())
-        end = self._attend(self._started + self._limits.wall_s, until_report=True)
+        end = self._attend(self._started + self._limits.wall_s)
         if end is not None:
             self._control.close()
-            self._attend(time.monotonic() + _GRACE_S, until_report=True)
+            self._read_on(time.monotonic() + _GRACE_S, until_report=True)
         if b"\n" not in self._status.kept:
             # The warden is stopped or gone: what it would have done is done from here.
             warden.kill_below(self._process.pid)
             self._process.kill()
             kill_marked(self._marker)
-        self._attend(time.monotonic() + _GRACE_S, until_report=False)
+        # Nobody is left to write: what there is can be read at once.
+        self._read_on(time.monotonic() + _GRACE_S, until_report=False)
         return self._conclude(end)
 
-    def _attend(self, deadline: float, *, until_report: bool) -> End | None:
-        """Moves data until the warden has reported (or all pipes have ended), or something must end the run."""
-        streams = (self._result, self._status, self._output)
-        with selectors.DefaultSelector() as selector:
-            for stream in streams:
-                os.set_blocking(stream.descriptor, False)
-                if stream.is_open:
-                    selector.register(stream.descriptor, selectors.EVENT_READ, stream)
-            if until_report and self._job:
+    def _attend(self, deadline: float) -> End | None:
+        """Moves data until the warden has reported, or something must end the run."""
+        with self._selector() as selector:
+            if self._job:
                 os.set_blocking(self._job_write, False)
                 selector.register(self._job_write, selectors.EVENT_WRITE, None)
-            if until_report and self._switch is not None:
+            if self._switch is not None:
                 selector.register(self._switch.fileno(), selectors.EVENT_READ, None)
-            while True:
-                if until_report and (b"\n" in self._status.kept or not self._status.is_open):
-                    return None
-                if not until_report and not any(stream.is_open for stream in streams):
-                    return None
+            while b"\n" not in self._status.kept and self._status.is_open:
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return "timeout"
                 for key, _ in selector.select(left):
                     if isinstance(key.data, _Stream):
-                        key.data.read()
-                        if not key.data.is_open:
-                            selector.unregister(key.fd)
+                        self._read(selector, key)
                     elif key.fd == self._job_write:
                         if not self._send_job():
                             selector.unregister(key.fd)
                             self._close(self._job_write)
                     else:
                         return "stopped"
-                if until_report and self._output.size > self._limits.flood_bytes:
+                if self._output.size > self._limits.flood_bytes:
                     return "flood"
+        return None
+
+    def _read_on(self, deadline: float, *, until_report: bool) -> None:
+        """Reads the pipes until the warden has reported, or (without) until there is nothing in them."""
+        with self._selector() as selector:
+            while (left := deadline - time.monotonic()) > 0 and selector.get_map():
+                if until_report and b"\n" in self._status.kept:
+                    return
+                ready = selector.select(left if until_report else 0)
+                for key, _ in ready:
+                    self._read(selector, key)
+                if not (ready or until_report):
+                    return
+
+    def _selector(self) -> selectors.DefaultSelector:
+        """The pipes that are read from, as far as they are open."""
+        selector = selectors.DefaultSelector()
+        for stream in (self._result, self._status, self._output):
+            if stream.is_open:
+                os.set_blocking(stream.descriptor, False)
+                selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+        return selector
+
+    def _read(self, selector: selectors.DefaultSelector, key: selectors.SelectorKey) -> None:
+        key.data.read()
+        if not key.data.is_open:
+            selector.unregister(key.fd)
 
     def _send_job(self) -> bool:
         """Writes what the pipe takes; False when the whole job is sent or nobody reads it any more."""

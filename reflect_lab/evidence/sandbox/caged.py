@@ -14,7 +14,7 @@ from reflect_lab.core.task import text_sha256
 from reflect_lab.evidence.sandbox.levels import PROCESS, Level
 from reflect_lab.evidence.sandbox.limits import Limits, recorded
 
-End = Literal["exited", "signal", "timeout", "flood", "processes", "stopped", "not_started", "lost"]
+End = Literal["exited", "signal", "timeout", "flood", "processes", "memory", "disk", "stopped", "not_started", "lost"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +50,27 @@ class Caged:
         """Whether this says nothing about the draft: nothing started, or we lost or stopped it."""
         return self.end in ("not_started", "lost", "stopped")
 
+    @property
+    def is_near_its_limit(self) -> bool:
+        """Whether half of the wall time or of the CPU time was used, or all of it: another run may end otherwise."""
+        limits = self.limits
+        return self.end == "timeout" or self.seconds >= limits.wall_s / 2 or self.cpu_s >= limits.cpu_s / 2
+
+    @property
+    def stability(self) -> Literal["stable", "unstable"]:
+        """How a verdict that stands on this run is marked."""
+        return "unstable" if self.is_near_its_limit else "stable"
+
+    @property
+    def is_starved(self) -> bool:
+        """Whether the time ran out on a busy machine, so that it is not known what the program would have done: its
+        process waited for a processor for three quarters of its time or more, and all that it started had less than a
+        quarter of it as CPU time; or what watches over it had no time to report these. So a draft that needs less than
+        a quarter of its time never fails for the machine's sake; every verdict of a timeout is marked unstable."""
+        wall_s = self.limits.wall_s
+        is_kept_waiting = self.waited_s >= 0.75 * wall_s and self.cpu_s < 0.25 * wall_s
+        return self.end == "timeout" and (is_kept_waiting or self.problem is not None)
+
     def sandbox(self, integrity: Literal["split", "in_process"] | None) -> Sandbox:
         """Where it ran, as it is recorded with the evidence; `integrity` says who compared (None: nothing was)."""
         return recorded(self.level, self.limits, integrity)
@@ -65,6 +86,7 @@ class Caged:
             "exit": str(self.code) if self.end in ("exited", "signal") else self.end,
             "cpu_s": f"{self.cpu_s:.3f}",
             "peak_rss_bytes": str(self.peak_rss_bytes),
+            "stability": self.stability,
             "is_output_cut": str(self.is_output_cut).lower(),
             **self.level.provenance,
         }
@@ -82,8 +104,8 @@ def with_report(caged: Caged, report: list[str]) -> Caged:
     ended = replace(ended, waited_s=float(report[5]))
     if caged.end != "lost":
         return ended
-    if how == "processes":
-        return replace(ended, end="processes")
+    if how in ("processes", "memory", "disk"):
+        return replace(ended, end=how)  # type: ignore[arg-type]
     return replace(ended, end="signal" if code < 0 else "exited", code=code)
 
 

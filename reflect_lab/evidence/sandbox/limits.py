@@ -14,10 +14,10 @@ from reflect_lab.evidence.sandbox.levels import LEVEL_NAMES, Level
 class Limits:
     """What a caged process may use. `wall_s` counts from its start, interpreter included.
 
-    `cpu_s`, `memory_bytes` (address space), `file_bytes` (one file) and `open_files` hold for each process;
-    `processes` for all together, and so do `disk_bytes` for all files, at level 3 only. Of what is printed,
-    `output_bytes` are kept; over `flood_bytes` ends the process. `heap_bytes` are for all values of level W's
-    interpreter.
+    `cpu_s`, `memory_bytes` (address space), `file_bytes` (one file) and `open_files` hold for each process. All of them
+    together may be `processes`, hold `memory_bytes` in memory, and have `disk_bytes` in `files`: a look several times
+    a second ends what is over (level 3 has a disk of that size). Of what is printed, `output_bytes` are kept; over
+    `flood_bytes` ends the process. `heap_bytes` are for all values of level W's interpreter.
     """
 
     wall_s: float = 10.0
@@ -25,6 +25,7 @@ class Limits:
     memory_bytes: int = 1 << 30
     file_bytes: int = 64 << 20
     disk_bytes: int = 128 << 20
+    files: int = 20_000
     open_files: int = 128
     processes: int = 64
     output_bytes: int = 256 * 1024
@@ -55,13 +56,13 @@ def _held(level: Level, limits: Limits) -> dict[str, float | int | str]:
         "cpu_s": limits.cpu_s,
         "memory_bytes": limits.memory_bytes,
         "file_bytes": limits.file_bytes,
+        "disk_bytes": limits.disk_bytes,
+        "files": limits.files,
         "open_files": limits.open_files,
         "processes": limits.processes,
         "output_bytes": limits.output_bytes,
         "user": "root" if os.name == "posix" and os.geteuid() == 0 else "ordinary",
     }
-    if level.number == 3:
-        held["disk_bytes"] = limits.disk_bytes
     return held
 
 

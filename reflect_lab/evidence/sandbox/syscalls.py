@@ -2,8 +2,9 @@
 
 A deny list, made as classic BPF. What is refused answers EPERM, as if the process had no right to it: sockets (all but
 a pair of connected streams, which asyncio and subprocesses need), looking into other processes, mounts and namespaces,
-keys, BPF, io_uring (it goes round every filter), shared memory of others, the machine's clock and modules. `clone3`
-and all calls younger than this list answer ENOSYS, so that the C library takes the older call, whose flags can be read.
+keys, BPF, io_uring (it goes round every filter), shared memory of others, files in memory (no limit counts them), the
+machine's clock and modules. `clone3` and all calls younger than this list answer ENOSYS, so that the C library takes
+the older call, whose flags can be read.
 
 Standard library only: the warden imports it. Numbers are those of the kernel's headers.
 """
@@ -40,7 +41,8 @@ _NUMBERS: Mapping[str, tuple[int | None, int | None]] = {
     "io_uring_register": (427, 427), "io_uring_setup": (425, 425), "ioperm": (173, None), "iopl": (172, None),
     "ioprio_set": (251, 30), "kcmp": (312, 272), "kexec_file_load": (320, 294), "kexec_load": (246, 104),
     "keyctl": (250, 219), "kill": (62, 129), "lchown": (94, None), "listen": (50, 201), "lremovexattr": (198, 15),
-    "lsetxattr": (189, 6), "migrate_pages": (256, 238), "mount": (165, 40), "mount_setattr": (442, 442),
+    "lsetxattr": (189, 6), "memfd_create": (319, 279), "memfd_secret": (447, 447), "migrate_pages": (256, 238),
+    "mount": (165, 40), "mount_setattr": (442, 442),
     "move_mount": (429, 429), "move_pages": (279, 239), "mq_open": (240, 180), "mq_unlink": (241, 181),
     "msgget": (68, 186), "name_to_handle_at": (303, 264), "open_by_handle_at": (304, 265), "open_tree": (428, 428),
     "perf_event_open": (298, 241), "pidfd_getfd": (438, 438), "pidfd_send_signal": (424, 424),

@@ -24,42 +24,53 @@ else:
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _WATCH_S = 0.25
+_WATCH_CLOSELY_S = 0.05
 _KILL_S = 2.0
+_TIDYING_S = 0.1
+_LISTS = 3
 _NEIGHBOURS = 1024
 """How many processes and threads a user's other programs may start meanwhile without taking ours away."""
 
 
 def descendants(root: int) -> list[int]:
-    """The processes below `root`, by /proc; zombies are left out. Empty where there is no /proc."""
+    """The processes below `root`, by /proc; those that ended are left out. Empty where there is no /proc."""
     return _tree(root)[0]
 
 
-def _tree(root: int) -> tuple[list[int], int]:
-    """The living processes below `root`, and how many zombies are there beside them."""
+def _tree(root: int) -> tuple[list[int], set[int]]:
+    """The living processes below `root`, and those beside them that ended and are not collected yet."""
     children: dict[int, list[tuple[int, bool]]] = {}
     try:
         entries = os.listdir("/proc")
     except OSError:
-        return [], 0
+        return [], set()
     for entry in entries:
         if not entry.isdigit():
             continue
         try:
             with open(f"/proc/{entry}/stat", "rb") as stat:
-                state, parent = stat.read().rpartition(b")")[2].split()[:2]
-        except (OSError, ValueError):
+                fields = stat.read().rpartition(b")")[2].split()
+        except OSError:
             continue  # it ended while we looked
-        children.setdefault(int(parent), []).append((int(entry), state not in b"ZX"))
+        if len(fields) > 20:
+            children.setdefault(int(fields[1]), []).append((int(entry), _is_living(fields)))
     living: list[int] = []
-    zombies, queue = 0, [root]
+    ended: set[int] = set()
+    queue = [root]
     while queue:
         for pid, is_living in children.get(queue.pop(), []):
             queue.append(pid)
             if is_living:
                 living.append(pid)
             else:
-                zombies += 1
-    return living, zombies
+                ended.add(pid)
+    return living, ended
+
+
+def _is_living(fields: list[bytes]) -> bool:
+    """Whether a process can still do something, by its state, its number of threads and the size of its memory. The
+    first thread may have left before the others; one without memory has left its program and only tidies up."""
+    return int(fields[17]) > 1 or (fields[0] not in b"ZX" and fields[20] != b"0")
 
 
 def times_of(living: list[int]) -> tuple[float, float]:
@@ -98,21 +109,25 @@ def kill_below(root: int, reap: Callable[[], bool] | None = None, patience_s: fl
     """Kills everything below `root`; returns how many processes were there at first. `reap` collects those that are
     children of this process, where they are, and says whether one is left.
 
-    All are stopped before any is killed, so that a fork bomb can't outrun the list. A zombie in the list may have left
-    a child that is too young to stand in it: only a list without any is the end, where zombies are collected.
+    All are stopped before any is killed, so that a fork bomb can't outrun the list. One that ended may have left a
+    child that was too young to stand in the list, and a list is not made in one moment: it is the end where no child is
+    left, or where several lists in turn show nobody living and nobody who ended since. Memory that is given back takes
+    its time; for that we wait a little only.
     """
-    first = -1
-    end = time.monotonic() + patience_s
-    while time.monotonic() < end:
-        living, zombies = _tree(root)
+    first, settled, before = -1, 0, set[int]()
+    started = time.monotonic()
+    while (passed := time.monotonic() - started) < patience_s:
+        living, ended = _tree(root)
         first = len(living) if first < 0 else first
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in living:
                 send(pid, number)
         if reap is not None and not reap():
             break
-        if not living and (not zombies or reap is None):
+        settled = settled + 1 if not living and ended <= before else 0
+        if settled >= _LISTS and (reap is None or passed > _TIDYING_S):
             break
+        before = ended
         time.sleep(0.002)  # a killed process needs a moment to leave the list
     return max(first, 0)
 
@@ -250,10 +265,12 @@ def _start(
     os._exit(126)
 
 
-def _watch(child: int, reaper: Reaper, wake: int, processes: int) -> str:
-    """Waits until the child ends, we are told to stop, or too many processes are there; says which."""
+def _watch(child: int, reaper: Reaper, wake: int, limits: Mapping[str, int], disk: os.statvfs_result | None) -> str:
+    """Waits until the child ends, we are told to stop, or all together use too much; says which. `disk` is what the
+    file system of the home was like before it began; None where neither memory nor disk is limited."""
+    pause = _WATCH_S
     while True:
-        ready, _, _ = select.select([0, wake], [], [], _WATCH_S)
+        ready, _, _ = select.select([0, wake], [], [], pause)
         if wake in ready:
             os.read(wake, 512)
         reaper.reap()
@@ -261,8 +278,19 @@ def _watch(child: int, reaper: Reaper, wake: int, processes: int) -> str:
             return "ended"
         if 0 in ready:
             return "stopped"
-        if len(descendants(os.getpid())) > processes:
+        living = descendants(os.getpid())
+        if len(living) > limits["processes"]:
             return "processes"
+        if disk is None:
+            continue
+        from reflect_lab.evidence.sandbox import totals  # most checks end before they come here
+
+        memory = totals.memory_bytes(living, limits["memory_bytes"])
+        if memory > limits["memory_bytes"]:
+            return "memory"
+        if totals.is_disk_over(disk, living, limits["disk_bytes"], limits["files"]):
+            return "disk"
+        pause = _WATCH_CLOSELY_S if memory > limits["memory_bytes"] // 4 else _WATCH_S
 
 
 def main(arguments: list[str]) -> None:
@@ -282,11 +310,12 @@ def main(arguments: list[str]) -> None:
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    disk = None if "is_external" in confinement else os.statvfs(".")  # we are in the program's home
     child = _start(limits, confinement, descriptors, command, nonce)
     for name in ("job", "result"):
         os.close(descriptors[name])
     reaper = Reaper()
-    how = _watch(child, reaper, wake, limits["processes"])
+    how = _watch(child, reaper, wake, limits, disk)
     is_alone = how == "ended" and sys.platform == "linux" and not reaper.reap()
     ran_s, waited = times_of([] if is_alone else descendants(os.getpid()))
     left = 0 if is_alone else kill_below(os.getpid(), reaper.reap)
