@@ -1,8 +1,10 @@
-"""Runs a folder of hostile programs through the `python` check, each level of the sandbox in turn, in an outer cage.
+"""Runs folders of hostile programs through the `python` check, each level of the sandbox in turn, in an outer cage.
 
-`sudo python scripts/hostile.py FOLDER [--levels 2 3] [--abi N] [--json FILE]`. The folder holds `index.json`
-(`items: [{id, cat, right, effects, file}]`) and the programs, each a solution of `add(a, b)`; `z…` items are honest
-ones. An item is right where its verdict is one of `right` and none of the effects that the index knows was seen.
+`sudo python scripts/hostile.py FOLDER… [--levels 2 3] [--abi 1 5] [--json FILE]`. A folder holds `index.json`
+(`items: [{id, cat, right, file}]`) and the programs, each a solution of `add(a, b)`. An item is right where its verdict
+is one of `right` (any, where it says none) and no effect was seen: a secret in the text, a file or a process of the
+user changed, a listener reached, somebody alive one second later, too late a verdict, too much text, memory or files.
+The category `benign` holds honest programs, `forge…` wrong ones that claim to be right.
 
 The cage: own mount, process, network and IPC namespaces, a sized tmpfs as /tmp and /dev/shm, limits on processes and
 memory where cgroups can be written, a throw-away user. It needs root to build it; no program ever runs as root.
@@ -27,15 +29,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 USER = 64_907
 ITEM = ROOT / "scripts" / "hostile_item.py"
+OWN = [ROOT / "tests" / "evidence" / name for name in ("hostile", "hostile_caged", "honest")]
 ITEM_S = 60
 MEMORY_OVER = 1_181_116_006  # 1.1 GiB
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--levels", type=int, nargs="+", default=[2, 3], choices=[1, 2, 3])
-    parser.add_argument("--abi", type=int, help="level 2 as if Landlock had this version")
+    parser.add_argument("corpora", type=Path, nargs="*", default=OWN, metavar="corpus")
+    parser.add_argument("--levels", type=int, nargs="*", default=[2, 3], choices=[1, 2, 3])
+    parser.add_argument("--abi", type=int, nargs="+", default=[], help="also level 2 as if Landlock had this version")
     parser.add_argument("--only", nargs="+", help="these items alone")
     parser.add_argument("--json", type=Path, help="write all that was seen to this file")
     parser.add_argument("--caged", metavar="CGROUPS", help=argparse.SUPPRESS)
@@ -88,16 +91,23 @@ def inside(options: argparse.Namespace, groups: list[str]) -> list[dict[str, obj
     for group in groups:
         Path(group, "cgroup.procs").write_text("0")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    index = json.loads((options.corpus / "index.json").read_text())
-    items = [item for item in index["items"] if not options.only or item["id"] in options.only]
-    for item in items:
-        item["text"] = (options.corpus / item["file"]).read_text("utf-8", "surrogateescape")
+    items = [item for corpus in options.corpora for item in read(corpus, options.only)]
     show_to_all((sys.base_prefix, sys.prefix, str(ROOT)))
-    for place, size in (("/tmp", "1500M"), ("/dev/shm", "64M")):
+    for place, size in (("/tmp", "1500M"), ("/dev/shm", "64M"), ("/var/tmp", "64M")):
         mount("-t", "tmpfs", "-o", f"size={size},mode=1777", "tmpfs", place)
     tempfile.tempdir = "/tmp"
     loopback_up()
-    return [one(item, level, options.abi, groups) for level in options.levels for item in items]
+    levels = [*((level, None) for level in options.levels), *((2, abi) for abi in options.abi)]
+    return [one(item, level, abi, groups) for level, abi in levels for item in items]
+
+
+def read(corpus: Path, only: list[str] | None) -> list[dict[str, object]]:
+    """The items of a corpus with their texts."""
+    index = json.loads((corpus / "index.json").read_text())
+    items = [item for item in index["items"] if not only or item["id"] in only]
+    for item in items:
+        item["text"] = (corpus / item.get("file", f"{item['id']}.py")).read_text("utf-8", "surrogateescape")
+    return items
 
 
 def one(item: dict[str, object], level: int, abi: int | None, groups: list[str]) -> dict[str, object]:
@@ -127,8 +137,15 @@ def one(item: dict[str, object], level: int, abi: int | None, groups: list[str])
         seen["peak_bytes"] = int(peak.read_text())
         seen["effects"] += ["mem_over"] if seen["peak_bytes"] > MEMORY_OVER else []
     shutil.rmtree(folder, ignore_errors=True)
-    is_right = seen["verdict"] in item["right"] and not seen["effects"]
-    return {**seen, "id": item["id"], "cat": item["cat"], "level": level, "is_right": is_right}
+    is_right = seen["verdict"] in item.get("right", [seen["verdict"]]) and not seen["effects"]
+    return {
+        "name": f"level {level}",
+        **seen,
+        "id": item["id"],
+        "cat": item["cat"],
+        "level": level,
+        "is_right": is_right,
+    }
 
 
 def sweep(harness: subprocess.Popen[str]) -> None:
@@ -170,11 +187,11 @@ def report(seen: list[dict[str, object]], is_limited: bool) -> int:
     """Prints a table for each level; 1 where an item was not right."""
     if not is_limited:
         print("no control group could be made: the cage had no limit of its own on processes and memory")
-    for level in sorted({result["level"] for result in seen}):  # type: ignore[type-var]
-        rows = [result for result in seen if result["level"] == level]
+    for name in dict.fromkeys(result["name"] for result in seen):
+        rows = [result for result in seen if result["name"] == name]
         hostile = [r for r in rows if r["cat"] != "benign"]
         benign = [r for r in rows if r["cat"] == "benign"]
-        print(f"level {level} ({rows[0].get('name')}):")
+        print(f"level {rows[0]['level']}, {name}:")
         print(f"  right               {sum(bool(r['is_right']) for r in hostile)} of {len(hostile)} hostile")
         print(f"  benign served       {sum(bool(r['is_right']) for r in benign)} of {len(benign)}")
         print(

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.levels import PROCESS, Level, found
 
 LIMIT_S = 3.0
-MARGIN_S = 3.0
+MARGIN_S = 0.5
 TEXT_OVER = 1 << 20
 PORTS = (47811, 47812, 47813)
+COMMON = ("/tmp", "/var/tmp", "/dev/shm")
 TESTS = "assert add(2, 3) == 5\nassert add(-1, 1) == 0\nassert add(10, 20) == 30\n"
 
 
@@ -43,20 +45,29 @@ class Hooks:
 
 
 class Outside:
-    """What a program must not touch: a home with secrets, listeners, another process of the same user."""
+    """What a program must not touch: a home with secrets, listeners, places where every program may write, another
+    process of the same user."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        for name in (".ssh/id_ed25519", ".config/reflect-lab.toml", ".netrc", "notes.txt", "notebook.ipynb"):
-            file = folder / "home" / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text("CANARY-SECRET")
-        self.before = self.state()
-        self.sockets = [self._bound(socket.AF_INET, kind, ("127.0.0.1", port))
-                        for port in PORTS for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM)]  # fmt: skip
-        self.sockets.append(self._bound(socket.AF_UNIX, socket.SOCK_STREAM, "\0reflect-canary"))
-        self.sockets.append(self._bound(socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "sock")))
+    def __init__(
+        self, folder: Path, ports: tuple[int, ...] = PORTS, name: str = "reflect-canary", common: Iterable[str] = ()
+    ) -> None:
+        self.folder, self.name, self.common = folder, name, common
+        for file in (".ssh/id_ed25519", ".config/reflect-lab.toml", ".netrc", "notes.txt", "notebook.ipynb"):
+            (folder / "home" / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "home" / file).write_text("CANARY-SECRET")
+        streams = [self._bound(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", port)) for port in ports]
+        self.ports = [stream.getsockname()[1] for stream in streams]
+        place = os.open(folder, os.O_PATH)  # a socket's path may not be long
+        self.sockets = [
+            *streams,
+            *(self._bound(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", port)) for port in self.ports),
+            self._bound(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{name}"),
+            self._bound(socket.AF_UNIX, socket.SOCK_STREAM, f"/proc/self/fd/{place}/sock"),
+        ]
+        os.close(place)
         self.bystander = subprocess.Popen(["sleep", "100"], env={"CANARY": "CANARY-BYSTANDER"})
+        self.before = self.state()
+        self.rank = os.getpriority(os.PRIO_PROCESS, self.bystander.pid), os.sched_getaffinity(self.bystander.pid)
 
     def _bound(self, family: int, kind: int, address: object) -> socket.socket:
         sock = socket.socket(family, kind)
@@ -66,11 +77,15 @@ class Outside:
             sock.listen()
         return sock
 
-    def state(self) -> dict[str, str]:
-        files = [p for p in self.folder.rglob("*") if not p.is_socket()]
-        return {
-            str(p): f"{p.lstat().st_mode} {p.is_file() and hashlib.sha256(p.read_bytes()).hexdigest()}" for p in files
-        }
+    def state(self) -> dict[str, tuple[object, ...]]:
+        """All that can be changed of each file: mode, owner, links, time, attributes, content."""
+        files = [self.folder, *(p for p in self.folder.rglob("*") if not p.is_socket())]
+        return {str(p): self._state(p) for p in files} | {p: (sorted(os.listdir(p)),) for p in self.common}
+
+    def _state(self, path: Path) -> tuple[object, ...]:
+        what = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+        return what.st_mode, what.st_uid, what.st_nlink, what.st_mtime_ns, os.listxattr(path), content
 
     def is_reached(self) -> bool:
         def hit(sock: socket.socket) -> bool:
@@ -81,8 +96,16 @@ class Outside:
 
         return any(hit(sock) for sock in self.sockets)
 
+    def close(self) -> None:
+        self.bystander.kill()
+        self.bystander.wait()
+        for sock in self.sockets:
+            sock.close()
+
     def is_bystander_hurt(self) -> bool:
-        return self.bystander.poll() is not None or state_of(self.bystander.pid) == "T"
+        pid = self.bystander.pid
+        is_alive = self.bystander.poll() is None and state_of(pid) != "T"
+        return not is_alive or (os.getpriority(os.PRIO_PROCESS, pid), os.sched_getaffinity(pid)) != self.rank
 
     def is_changed(self) -> bool:
         try:
@@ -92,16 +115,18 @@ class Outside:
 
 
 def state_of(pid: int) -> str:
+    """As /proc says it, but X for what can do nothing any more: a process whose first thread left may have others."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return "X"
+    return "X" if fields[0] in "ZX" and int(fields[17]) <= 1 else fields[0]
 
 
 def survivors(but: int) -> list[int]:
     """The user's processes that are neither this one nor the bystander."""
     pids = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
-    mine = [p for p in pids if p not in (os.getpid(), but) and state_of(p) not in "ZX"]
+    mine = [p for p in pids if p not in (os.getpid(), but) and state_of(p) != "X"]
     return [p for p in mine if Path(f"/proc/{p}").exists() and os.stat(f"/proc/{p}").st_uid == os.getuid()]
 
 
@@ -117,7 +142,7 @@ def verdict(evidence: Evidence) -> str:
     ended = evidence.provenance.get("exit", "")
     if evidence.status == "passed":
         return "pass"
-    if ended in ("timeout", "flood", "processes"):
+    if ended in ("timeout", "flood", "processes", "memory", "disk"):
         return "timeout" if ended == "timeout" else "resource"
     if ended in ("-24", "-25"):  # CPU time, size of a file
         return "resource"
@@ -129,12 +154,15 @@ def verdict(evidence: Evidence) -> str:
 def looked_at(item: dict[str, str]) -> dict[str, object]:
     level = chosen(int(item["level"]), item["abi"])  # type: ignore[arg-type]
     selftest.strongest = lambda: level  # type: ignore[assignment]
-    outside = Outside(Path(item["folder"], "outside"))
+    outside = Outside(Path(item["folder"], "outside"), common=COMMON)
     kept: list[Caged] = []
+    seconds: list[float] = []
     blocking = cage.run_blocking
 
     def watched(*arguments: object, **named: object) -> Caged:
+        started = time.monotonic()
         kept.append(blocking(*arguments, **named))  # type: ignore[arg-type]
+        seconds.append(time.monotonic() - started)
         return kept[-1]
 
     cage.run_blocking = watched  # type: ignore[assignment]
@@ -146,7 +174,7 @@ def looked_at(item: dict[str, str]) -> dict[str, object]:
     (evidence,) = asyncio.run(checks.gather(run, Hooks()))  # type: ignore[arg-type]
     time.sleep(1)  # the rule of the corpus: nobody may be alive one second later
     said = repr(evidence) + "".join(caged.output for caged in kept)
-    late = max((caged.seconds for caged in kept), default=0.0) - LIMIT_S
+    late = max(seconds, default=0.0) - LIMIT_S
     effects = {
         "secret_out": "CANARY" in said,
         "outside_write": outside.is_changed(),
@@ -155,8 +183,9 @@ def looked_at(item: dict[str, str]) -> dict[str, object]:
         "bystander": outside.is_bystander_hurt(),
         "overtime": late > MARGIN_S,
         "output_over": len(said) > TEXT_OVER,
+        "left_files": os.listdir(item["folder"]) != ["outside"],
     }
-    outside.bystander.kill()
+    outside.close()
     return {
         "verdict": verdict(evidence), "effects": [name for name, is_seen in effects.items() if is_seen],
         "name": level.name, "late_s": late, "text_bytes": max((len(c.output.encode()) for c in kept), default=0),

@@ -1,7 +1,7 @@
 """Prints a file of the user."""
 
 try:
-    with open("@OUTSIDE@/key") as file:
+    with open("@CANARY@/home/notes.txt") as file:
         print(file.read())
 except OSError as error:
     print(error.errno)

@@ -3,7 +3,7 @@
 import os
 
 try:
-    os.symlink("@OUTSIDE@/key", "result.txt")
+    os.symlink("@CANARY@/home/notes.txt", "result.txt")
     with open("result.txt") as file:
         print(file.read())
 except OSError as error:

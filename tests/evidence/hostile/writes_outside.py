@@ -2,9 +2,9 @@
 
 import os
 
-for path in ("@OUTSIDE@/new", "@OUTSIDE@/key"):
+for path in ("@CANARY@/home/new", "@CANARY@/home/notes.txt"):
     try:
-        os.chmod("@OUTSIDE@", 0)
+        os.chmod("@CANARY@", 0)
         with open(path, "w") as file:
             file.write("pwned")
     except OSError as error:
