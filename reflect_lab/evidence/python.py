@@ -6,6 +6,7 @@ import ast
 import asyncio
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from reflect_lab.core.evidence import Finding, Location, Rank
@@ -106,7 +107,10 @@ class PythonCheck:
             report = await self._interpreted(draft, level)
             if report.status != "not_run" or self._surroundings.sandbox != "auto":
                 return report
-            level = await consented(self._surroundings, f"level W can't judge it: {report.text}")
+            reason = next((f.message for f in report.findings if f.status == "not_run"), report.text)
+            level = await consented(self._surroundings, f"level W can't judge it: {reason}")
+            if isinstance(level, str):
+                return replace(report, text=level)
         if isinstance(level, str):
             return Report(status="not_run", text=level, sandbox=switched_off(), executions=0)
         return self._judged(draft, await cage.run(Path(runner.__file__), self._job(draft), self._limits, level))

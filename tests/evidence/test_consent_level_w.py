@@ -71,6 +71,13 @@ async def test_without_his_word_it_does_not_run_and_both_reasons_are_told(
     evidence = await live(WITH_A_LIBRARY, **more)
     assert (evidence.status, 1 in started) == ("not_run", False)
     assert "No module named 'heapq'" in evidence.text and "--sandbox process" in evidence.text
+    assert evidence.sandbox is not None and (evidence.sandbox.level, evidence.executions) == ("W", 1)
+
+
+async def test_one_case_that_it_cannot_judge_is_the_reason() -> None:
+    evidence = await live("def f(): return 'a'.translate({})", "assert f() == 'a'\nassert f() == 'b'")
+    first = "level W can't judge it: assert f() == 'a': this interpreter runs a subset of Python: AttributeError"
+    assert evidence.status == "not_run" and evidence.text.startswith(first) and "\n" not in evidence.text
 
 
 async def test_asserts_that_cannot_be_split_are_asked_about_at_once(started: list[object]) -> None:
