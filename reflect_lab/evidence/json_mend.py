@@ -17,11 +17,15 @@ def mended(text: str) -> str | None:
     then; None where it is not, or where it was JSON before. Nothing within a string is touched."""
     if len(text) > MAX_LENGTH or _is_json(text):
         return None
-    bare = text.strip().removeprefix("\ufeff").strip()
-    if fence := _FENCE.fullmatch(bare):
-        bare = fence[2]
-    bare = _STRING_OR_COMMA.sub(lambda match: match[0] if match[0][0] == '"' else "", bare)
+    bare = _STRING_OR_COMMA.sub(lambda match: match[0] if match[0][0] == '"' else "", unwrapped(text))
     return bare if _is_json(bare) else None
+
+
+def unwrapped(text: str) -> str:
+    """The text without the white space, the byte order mark and the one code fence around it."""
+    bare = text.strip().removeprefix("\ufeff").strip()
+    fence = _FENCE.fullmatch(bare)
+    return bare if fence is None else fence[2]
 
 
 def _is_json(text: str) -> bool:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from reflect_lab.evidence.plain import Opaque, shown_value
+from reflect_lab.evidence.sandbox.runner import OPERATORS
 
 _LARGEST = 100_000
 """Items that one step may make or walk over; bits of an exponent's result."""
@@ -71,20 +72,6 @@ class Approx:
         return not math.isinf(abs(expected)) and abs(value - expected) <= allowed  # type: ignore[operator]
 
 
-COMPARISONS: Mapping[type[ast.cmpop], tuple[str, Callable[[Any, Any], bool]]] = MappingProxyType(
-    {
-        ast.Eq: ("==", operator.eq),
-        ast.NotEq: ("!=", operator.ne),
-        ast.Lt: ("<", operator.lt),
-        ast.LtE: ("<=", operator.le),
-        ast.Gt: (">", operator.gt),
-        ast.GtE: (">=", operator.ge),
-        ast.Is: ("is", operator.is_),
-        ast.IsNot: ("is not", operator.is_not),
-        ast.In: ("in", lambda one, many: one in many),
-        ast.NotIn: ("not in", lambda one, many: one not in many),
-    }
-)
 _EQUALITY = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
@@ -269,7 +256,7 @@ def compare(sign: ast.cmpop, left: object, right: object) -> bool:
             _refuse_opaque(left)
         elif isinstance(right, range) and not isinstance(left, int) and len(right) > _LARGEST:
             raise CannotJudge("the range is too long to look through")
-    return bool(COMPARISONS[type(sign)][1](left, right))
+    return bool(OPERATORS[type(sign)][1](left, right))
 
 
 def built_in_types(node: ast.expr) -> tuple[type[Any], ...]:

@@ -15,6 +15,7 @@ from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence import manifest_program
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
+from reflect_lab.evidence.json_mend import unwrapped
 from reflect_lab.evidence.sandbox import cage
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
@@ -23,7 +24,6 @@ from reflect_lab.evidence.wording import counted, report, shown
 _LIMITS = Limits(wall_s=10.0, cpu_s=10)
 _MOST = 50
 _INDENT = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
-_FENCE = re.compile(r"(`{3,})[A-Za-z0-9]*[ \t]*\n(.*)\n\1", re.DOTALL)
 
 LIKE: Mapping[str, tuple[str, ...]] = {"kubernetes": ("apiVersion", "kind", "metadata.name")}
 """Kinds of manifests by name: the paths that each of their documents must hold."""
@@ -140,9 +140,7 @@ def mended_form(text: str) -> str | None:
     """The text without a byte order mark and one outer code fence, and with two spaces for each tab that indents it,
     where nothing else does (YAML allows no tabs there, and then they have one reading); None where there is nothing of
     that."""
-    bare = text.strip().removeprefix("\ufeff").strip()
-    if fence := _FENCE.fullmatch(bare):
-        bare = fence[2]
+    bare = unwrapped(text)
     indents = _INDENT.findall(bare)
     if indents and all(set(indent) == {"\t"} for indent in indents):
         bare = _INDENT.sub(lambda match: "  " * len(match[0]), bare)

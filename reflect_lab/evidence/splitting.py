@@ -7,21 +7,33 @@ marked: it is judged beside the draft, by code that the draft could change.
 from __future__ import annotations
 
 import ast
-import builtins
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from reflect_lab.evidence.judging import dotted
 from reflect_lab.evidence.probing import Expressions, Unsplit
+from reflect_lab.evidence.statements import (
+    DEFINITIONS,
+    asserts,
+    bound,
+    exceptions,
+    is_deep,
+    is_immutable,
+    is_pattern,
+    literal,
+    raises_call,
+    says_nothing,
+    source_lines,
+    split_cases,
+    title,
+    tried,
+    used_names,
+    written,
+)
 from reflect_lab.evidence.wording import shown
 
 _LONGEST_LOOP = 200
-_DEEPEST = 100
-_RAISES = ("raises", "pytest.raises")
 _REDIRECTS = ("redirect_stdout", "redirect_stderr", "contextlib.redirect_stdout", "contextlib.redirect_stderr")
-_WRITABLE = (int, float, complex, str, bytes, bytearray, type(None), range, set, frozenset)
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 _Binding = tuple[str, int]
@@ -85,25 +97,6 @@ def plan(code: str) -> Plan:
         sent |= planner.wanted
 
 
-def split_cases(body: list[ast.stmt]) -> list[tuple[int, int]]:
-    """The ranges of statements that make the cases of a check; what comes after the last assert belongs to it."""
-    ends = [number for number, statement in enumerate(body, 1) if _asserts(statement)]
-    if not ends:
-        return [(0, len(body))]
-    ends[-1] = len(body)
-    return list(zip([0, *ends[:-1]], ends, strict=True))
-
-
-def _asserts(statement: ast.AST) -> bool:
-    """Whether performing the statement performs an assert or demands an exception; definitions only define."""
-    if isinstance(statement, _DEFINITIONS):
-        return False
-    if isinstance(statement, ast.With) and any(_raises_call(item) for item in statement.items):
-        return True
-    parts = (child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.stmt | ast.ExceptHandler))
-    return isinstance(statement, ast.Assert) or any(map(_asserts, parts))
-
-
 @dataclass
 class _Sent:
     """What the draft's process is sent of one case, and what its answers are to be."""
@@ -128,11 +121,11 @@ class _Planner:
     """One pass over a check's code that sends the bindings of literals in `sent`; finds those that are `wanted`."""
 
     def __init__(self, code: str, body: list[ast.stmt], sent: frozenset[_Binding]) -> None:
-        self._lines, self._body, self._sent = _lines(code), body, sent
+        self._lines, self._body, self._sent = source_lines(code), body, sent
         self._known: dict[str, object] = {}
         self._bindings: dict[str, _Binding] = {}
         self._bound_so_far = 0
-        helpers = frozenset(s.name for s in body if isinstance(s, _DEFINITIONS))
+        helpers = frozenset(s.name for s in body if isinstance(s, DEFINITIONS))
         self._expressions = Expressions(self._known, helpers)
         self.wanted: frozenset[_Binding] = frozenset()
 
@@ -147,7 +140,7 @@ class _Planner:
             asked += [first + number for number in part.asked]
             raising += [first + number for number in part.raising]
             ranges.append((first, len(code)))
-            cases.append(Case(title=_title(self._lines, statements), expects=tuple(part.expects)))
+            cases.append(Case(title=title(self._lines, statements), expects=tuple(part.expects)))
         return Plan(
             cases=tuple(cases), code="\n".join(code), ranges=tuple(ranges), asked=tuple(asked), raising=tuple(raising)
         )
@@ -156,7 +149,7 @@ class _Planner:
         before, bindings, number = dict(self._known), dict(self._bindings), self._bound_so_far
         try:
             part = _Sent()
-            if any(map(_is_deep, statements)):
+            if any(map(is_deep, statements)):
                 raise Unsplit("it is nested too deeply to be looked through")
             for statement in statements:
                 self._statement(statement, part, {})
@@ -173,8 +166,8 @@ class _Planner:
             self._want(statement)
             literals = self._literals(statement)
             self._rebound(statement)
-            self._known.update({name: value for name, value in literals.items() if _is_immutable(value)})
-        return _Sent(statements), [_written(self._lines, statement) for statement in statements]
+            self._known.update({name: value for name, value in literals.items() if is_immutable(value)})
+        return _Sent(statements), [written(self._lines, statement) for statement in statements]
 
     def _statement(self, statement: ast.stmt, out: _Sent, loop: Mapping[str, object]) -> None:
         if isinstance(statement, ast.Assert):
@@ -188,7 +181,7 @@ class _Planner:
             self._with(statement, out)
         elif isinstance(statement, ast.Try):
             self._try(statement, out)
-        elif not _says_nothing(statement):
+        elif not says_nothing(statement):
             self._refuse_secrets(statement)
             self._send(statement, out)
 
@@ -199,7 +192,7 @@ class _Planner:
 
     def _want(self, node: ast.AST) -> None:
         """What is sent uses names: whatever binds them to literals must be sent before it."""
-        self.wanted |= {self._bindings[name] for name in _names(node) if name in self._bindings}
+        self.wanted |= {self._bindings[name] for name in used_names(node) if name in self._bindings}
 
     def _literals(self, statement: ast.stmt) -> dict[str, object]:
         """The names that a statement binds to literals."""
@@ -237,12 +230,12 @@ class _Planner:
         binding = self._bindings[name] = (name, self._bound_so_far)
         self._known.pop(name, None)
         if binding in self._sent:
-            out.statements.append(ast.Assign([ast.Name(name, ast.Store())], _literal(value)))
-        if binding not in self._sent or _is_immutable(value):
+            out.statements.append(ast.Assign([ast.Name(name, ast.Store())], literal(value)))
+        if binding not in self._sent or is_immutable(value):
             self._known[name] = value
 
     def _rebound(self, statement: ast.stmt) -> None:
-        for name in _bound(statement):
+        for name in bound(statement):
             self._known.pop(name, None)
             self._bindings.pop(name, None)
 
@@ -257,7 +250,7 @@ class _Planner:
 
     def _loop(self, statement: ast.For, out: _Sent, loop: Mapping[str, object]) -> None:
         """A loop over literals is unrolled; one without an assert is sent as it is."""
-        if not _asserts(statement):
+        if not asserts(statement):
             self._refuse_secrets(statement)
             self._send(statement, out)
             return
@@ -293,26 +286,16 @@ class _Planner:
             self._expressions.refuse_secrets(call)
             self._send(statement, out)
             return
-        if not _raises_call(item) or item.optional_vars is not None or not call.args:
+        if not raises_call(item) or item.optional_vars is not None or not call.args:
             raise Unsplit("With is not split")
         texts = [self._expressions.constant(k.value) for k in call.keywords if k.arg == "match"]
         text = texts[0][0] if texts and texts[0] else ""
-        if len(call.args) > 1 or len(call.keywords) != bool(text) or not isinstance(text, str) or _is_pattern(text):
+        if len(call.args) > 1 or len(call.keywords) != bool(text) or not isinstance(text, str) or is_pattern(text):
             raise Unsplit("a pattern is looked for in the exception's text")
-        self._attempt(statement.body, Raising(classes=_exceptions(call.args[0]), text=text), out)
+        self._attempt(statement.body, Raising(classes=exceptions(call.args[0]), text=text), out)
 
     def _try(self, statement: ast.Try, out: _Sent) -> None:
-        """`try: f(-1); assert False` / `except ValueError: pass`, the assert also as the `else`."""
-        body = statement.body if statement.orelse else statement.body[:-1]
-        last = statement.orelse if statement.orelse else statement.body[-1:]
-        handler = statement.handlers[0] if len(statement.handlers) == 1 else None
-        if statement.finalbody or len(last) != 1 or not _always_fails(last[0]) or not body:
-            raise Unsplit("Try is not split")
-        if handler is None or handler.type is None or [type(s) for s in handler.body] != [ast.Pass]:
-            raise Unsplit("what handles the exception is not split")
-        classes = _exceptions(handler.type)
-        if not statement.orelse and any(issubclass(AssertionError, kind) for kind in classes):
-            raise Unsplit("the handler also takes the assert's own exception")
+        body, classes = tried(statement)
         for inner in body:
             self._refuse_secrets(inner)
         self._attempt(body, Raising(classes=classes), out)
@@ -322,116 +305,3 @@ class _Planner:
             self._want(inner)
             self._rebound(inner)
         out.attempt(body, expects)
-
-
-def _raises_call(item: ast.withitem) -> bool:
-    return isinstance(item.context_expr, ast.Call) and dotted(item.context_expr.func) in _RAISES
-
-
-def _exceptions(node: ast.expr) -> tuple[type[BaseException], ...]:
-    if isinstance(node, ast.Tuple) and node.elts:
-        return tuple(kind for part in node.elts for kind in _exceptions(part))
-    found = getattr(builtins, node.id, None) if isinstance(node, ast.Name) else None
-    if not isinstance(found, type) or not issubclass(found, BaseException):
-        raise Unsplit("the exception is not built in")
-    return (found,)
-
-
-def _always_fails(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Assert(test=ast.Constant(value=value)):
-            return not value
-        case ast.Raise(exc=ast.Name(id="AssertionError") | ast.Call(func=ast.Name(id="AssertionError"))):
-            return True
-    return False
-
-
-def _is_pattern(text: str) -> bool:
-    return any(char in r".^$*+?{}[]\|()" for char in text)
-
-
-def _says_nothing(statement: ast.stmt) -> bool:
-    """Whether a statement need not be sent: a bare literal, or an import of pytest, whose part is done here."""
-    match statement:
-        case ast.Expr(value=ast.Constant()):
-            return True
-        case ast.Import(names=[ast.alias(name="pytest", asname=None)]):
-            return True
-        case ast.ImportFrom(module="pytest", names=names):
-            return all(alias.name in ("approx", "raises") and alias.asname is None for alias in names)
-    return False
-
-
-def _is_immutable(value: object) -> bool:
-    if isinstance(value, tuple | frozenset):
-        return all(map(_is_immutable, value))
-    return value is None or isinstance(value, int | float | complex | str | bytes | range)
-
-
-def _literal(value: object) -> ast.expr:
-    """The expression that makes a literal's value again; raises Unsplit where there is none."""
-    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
-        return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
-    if isinstance(value, list | tuple):
-        return (ast.List if isinstance(value, list) else ast.Tuple)([_literal(part) for part in value], ast.Load())
-    if isinstance(value, dict):
-        return ast.Dict([_literal(key) for key in value], [_literal(part) for part in value.values()])
-    if isinstance(value, set) and value:
-        return ast.Set([_literal(part) for part in value])
-    if isinstance(value, _WRITABLE):
-        return ast.parse(repr(value), mode="eval").body
-    raise Unsplit(f"a {type(value).__name__} is no literal")
-
-
-def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
-
-
-def _bound(statement: ast.stmt) -> set[str]:
-    """Names that a statement binds or unbinds, at any depth."""
-    names: set[str] = set()
-    for node in ast.walk(statement):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                names.add(name)
-            case ast.alias(name=name, asname=alias):
-                names.add(alias or name.partition(".")[0])
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-            case ast.ExceptHandler(name=str(name)):
-                names.add(name)
-    return names
-
-
-def _is_deep(node: ast.AST) -> bool:
-    """Whether an expression is nested beyond what is worth a look: each level is looked at from all levels above it."""
-    level: list[ast.AST] = [node]
-    for _ in range(_DEEPEST):
-        level = [child for one in level for child in ast.iter_child_nodes(one)]
-        if not level:
-            return False
-    return True
-
-
-def _lines(code: str) -> list[bytes]:
-    return [line.encode() for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n|\Z)", code)]
-
-
-def _source(lines: Sequence[bytes], node: ast.stmt) -> str:
-    """The text of a statement (`ast.get_source_segment` would split the whole code anew for each)."""
-    last = node.end_lineno or node.lineno
-    text = b"".join(lines[node.lineno - 1 : last])
-    over = len(lines[last - 1]) - (node.end_col_offset or 0)
-    return text[node.col_offset : len(text) - over].decode()
-
-
-def _written(lines: Sequence[bytes], statement: ast.stmt) -> str:
-    try:
-        return ast.unparse(statement)
-    except (ValueError, RecursionError):
-        return _source(lines, statement)
-
-
-def _title(lines: Sequence[bytes], statements: list[ast.stmt]) -> str:
-    """A case in its own words: its assert, else its first statement."""
-    return shown(_source(lines, next((s for s in statements if _asserts(s)), statements[0])), 200)

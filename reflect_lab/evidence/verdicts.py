@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from reflect_lab.evidence.judging import COMPARISONS, Asked, CannotJudge, DraftRaised, compare, value_of
+from reflect_lab.evidence.judging import Asked, CannotJudge, DraftRaised, compare, value_of
 from reflect_lab.evidence.plain import Malformed, decoded, shown_value
+from reflect_lab.evidence.sandbox.runner import OPERATORS
 from reflect_lab.evidence.splitting import Case, Expectation, Raising
 
 Answer = Mapping[str, object]
@@ -81,7 +82,7 @@ def _compared(expects: Expectation, answers: list[Answer]) -> str | None:
         return None
     if isinstance(test.ops[0], ast.Eq) and _asked(test) and not (_asked(test.left) and _asked(test.comparators[0])):
         return f"got {shown_value(left if _asked(test.left) else right)}"
-    return f"{shown_value(left)} {COMPARISONS[type(test.ops[0])][0]} {shown_value(right)} does not hold"
+    return f"{shown_value(left)} {OPERATORS[type(test.ops[0])][0]} {shown_value(right)} does not hold"
 
 
 def _raised_as_told(expects: Raising, answers: list[Answer]) -> Verdict:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from reflect_lab.evidence.plain import Malformed
 from reflect_lab.evidence.sandbox import runner
-from reflect_lab.evidence.splitting import Plan, plan, split_cases
+from reflect_lab.evidence.splitting import Plan, plan
+from reflect_lab.evidence.statements import split_cases
 from reflect_lab.evidence.verdicts import Verdict, verdict
 from reflect_lab.evidence.wording import shown
 

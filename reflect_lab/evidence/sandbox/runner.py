@@ -27,7 +27,7 @@ _DRAFT, _CHECK, _SETUP = "<draft>", "<check>", "<setup>"
 _SHOWN = 200
 _DEPTH = 40
 
-_OPERATORS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], object]]] = {
+OPERATORS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], object]]] = {
     ast.Eq: ("==", operator.eq),
     ast.NotEq: ("!=", operator.ne),
     ast.Lt: ("<", operator.lt),
@@ -39,6 +39,7 @@ _OPERATORS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], object]]] = {
     ast.In: ("in", lambda a, b: operator.contains(b, a)),
     ast.NotIn: ("not in", lambda a, b: not operator.contains(b, a)),
 }
+"""Comparisons: how they are written and what they do. `judging` compares by these, too, in its own process."""
 
 
 def shown(value: object) -> str:
@@ -79,7 +80,7 @@ def check_assert(statement: ast.Assert, names: dict[str, object]) -> None:
     """Performs an assert; raises Failure with the actual value where a comparison shows one."""
     test = statement.test
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
-        sign, compare = _OPERATORS[type(test.ops[0])]
+        sign, compare = OPERATORS[type(test.ops[0])]
         left, right = _evaluate(test.left, names), _evaluate(test.comparators[0], names)
         if compare(left, right):
             return
