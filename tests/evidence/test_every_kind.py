@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +105,7 @@ TASK = Task(
     facts=(Fact(index=0, text="Invoice INV-1 of 1 May 2026."),),
     requirements=(Requirement(id="R1", text="right"),),
 )
+ROOT = Path(__file__).parents[2]
 TIMES = ("cpu_s", "peak_rss_bytes")
 
 
@@ -128,6 +133,30 @@ async def test_two_looks_at_one_draft_say_the_same(kind: str) -> None:
     first, right = await looked(kind, example.wrong), await looked(kind, example.right)
     assert (first.status, right.status) == ("failed", "passed"), f"{first.text}\n{right.text}"
     assert (await looked(kind, example.wrong), await looked(kind, example.right)) == (first, right)
+
+
+async def all_said() -> str:
+    """What all checks say of all examples, as JSON."""
+    drafts = [(kind, draft) for kind, one in sorted(EXAMPLES.items()) for draft in (one.wrong, one.right)]
+    return json.dumps([asdict(await looked(kind, draft)) for kind, draft in drafts], sort_keys=True)
+
+
+async def test_another_process_says_the_same_whatever_its_hashes_are() -> None:
+    code = "import asyncio; from tests.evidence import test_every_kind as here; print(asyncio.run(here.all_said()))"
+
+    async def said(seed: str) -> bytes:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            code,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        return (await process.communicate())[0]
+
+    one, other = await asyncio.gather(said("1"), said("2"))
+    assert len(json.loads(one)) == 2 * len(EXAMPLES) and one == other
 
 
 @pytest.mark.parametrize("kind", sorted(EXAMPLES))
