@@ -3,12 +3,13 @@ PYTHON ?= python3
 LAB_ARGS ?=
 PYTEST_ARGS ?=
 CORPUS ?=
+SQL_CORPUS ?=
 HOSTILE_ARGS ?= --levels 2 3 --abi 1
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 pytest = pytest $(PYTEST_ARGS)
 
-.PHONY: setup lab test test-full test-unit test-cases test-embedded test-browser test-frontend test-hostile lint pins clean
+.PHONY: setup lab test test-full test-unit test-cases test-embedded test-browser test-frontend test-hostile test-hostile-sql lint pins clean
 
 setup:
 	@$(PYTHON) scripts/set_up.py
@@ -43,6 +44,10 @@ test-frontend: setup
 # CONTRIBUTING.md.
 test-hostile: setup
 	python scripts/hostile.py $(CORPUS) $(HOSTILE_ARGS)
+
+# Hostile queries at levels 1 to 3, SQL_CORPUS names other files of them.
+test-hostile-sql: setup
+	python scripts/hostile_sql.py $(SQL_CORPUS)
 
 lint: setup
 	ruff check .

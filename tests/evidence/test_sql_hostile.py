@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -12,8 +14,11 @@ from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.evidence.check import Report, Surroundings
+from reflect_lab.evidence.sandbox import selftest
+from reflect_lab.evidence.sandbox.levels import PROCESS, Level
 from reflect_lab.evidence.sql import SqlCheck, SqlSyntaxCheck
-from tests.evidence.evidence_support import evidence_of
+from scripts import hostile_sql
+from tests.evidence.evidence_support import evidence_of, isolated_levels
 
 LIMIT_S = 3.0
 CANARY = "CANARY-7c1d"
@@ -156,3 +161,27 @@ async def test_odd_text_has_a_verdict_and_no_crash(check: SqlCheck, gate: SqlSyn
     for report in (await gate.run(Draft(index=0, text=draft)), await check.run(Draft(index=0, text=draft))):
         assert report.status in ("passed", "failed"), report.text
         assert report.provenance["exit"] == "0"
+
+
+def items() -> list[Any]:
+    """Each query at each level; with every `make test` the quick ones at the strongest."""
+    levels = [PROCESS, *reversed(isolated_levels())]
+    return [
+        pytest.param(
+            item,
+            level,
+            id=f"{item['id']}-{level.number}",
+            marks=pytest.mark.slow if item["cat"] == "resource" or level != levels[-1] else (),
+        )
+        for item in json.loads(hostile_sql.OWN.read_text())["items"]
+        for level in levels
+    ]
+
+
+@pytest.mark.parametrize(("item", "level"), items())
+async def test_a_hostile_query_gets_nothing_and_an_honest_one_is_served(
+    item: dict[str, str], level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selftest, "strongest", lambda: level)
+    (seen,) = await hostile_sql.at([item])
+    assert seen["is_right"], (seen["verdict"], seen["effects"], seen["text"])
