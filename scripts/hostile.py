@@ -4,7 +4,8 @@
 (`items: [{id, cat, right, file}]`) and the programs, each a solution of `add(a, b)`. An item is right where its verdict
 is one of `right` (any, where it says none) and no effect was seen: a secret in the text, a file or a process of the
 user changed, a listener reached, somebody alive one second later, too late a verdict, too much text, memory or files.
-The category `benign` holds honest programs, `forge…` wrong ones that claim to be right.
+The category `benign` holds honest programs, `forge…` wrong ones that claim to be right. At level W a hostile program
+may also be refused (`blocked`); an honest one that is refused is counted as not served.
 
 The cage: own mount, process, network and IPC namespaces, a sized tmpfs as /tmp and /dev/shm, limits on processes and
 memory where cgroups can be written, a throw-away user. It needs root to build it; no program ever runs as root.
@@ -37,7 +38,7 @@ MEMORY_OVER = 1_181_116_006  # 1.1 GiB
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", type=Path, nargs="*", default=OWN, metavar="corpus")
-    parser.add_argument("--levels", type=int, nargs="*", default=[2, 3], choices=[1, 2, 3])
+    parser.add_argument("--levels", nargs="*", default=["2", "3"], choices=["1", "2", "3", "W"])
     parser.add_argument("--abi", type=int, nargs="+", default=[], help="also level 2 as if Landlock had this version")
     parser.add_argument("--only", nargs="+", help="these items alone")
     parser.add_argument("--json", type=Path, help="write all that was seen to this file")
@@ -97,7 +98,7 @@ def inside(options: argparse.Namespace, groups: list[str]) -> list[dict[str, obj
         mount("-t", "tmpfs", "-o", f"size={size},mode=1777", "tmpfs", place)
     tempfile.tempdir = "/tmp"
     loopback_up()
-    levels = [*((level, None) for level in options.levels), *((2, abi) for abi in options.abi)]
+    levels = [*((level, None) for level in options.levels), *(("2", abi) for abi in options.abi)]
     return [one(item, level, abi, groups) for level, abi in levels for item in items]
 
 
@@ -110,7 +111,7 @@ def read(corpus: Path, only: list[str] | None) -> list[dict[str, object]]:
     return items
 
 
-def one(item: dict[str, object], level: int, abi: int | None, groups: list[str]) -> dict[str, object]:
+def one(item: dict[str, object], level: str, abi: int | None, groups: list[str]) -> dict[str, object]:
     """One item at one level: what a process of the throw-away user saw of it."""
     folder = Path(tempfile.mkdtemp(prefix="item-"))
     os.chown(folder, USER, USER)
@@ -137,7 +138,10 @@ def one(item: dict[str, object], level: int, abi: int | None, groups: list[str])
         seen["peak_bytes"] = int(peak.read_text())
         seen["effects"] += ["mem_over"] if seen["peak_bytes"] > MEMORY_OVER else []
     shutil.rmtree(folder, ignore_errors=True)
-    is_right = seen["verdict"] in item.get("right", [seen["verdict"]]) and not seen["effects"]
+    right = {*map(str, wanted)} if isinstance(wanted := item.get("right"), list) else {seen["verdict"]}
+    if level == "W" and item["cat"] != "benign":
+        right.add("blocked")
+    is_right = seen["verdict"] in right and not seen["effects"]
     return {
         "name": f"level {level}",
         **seen,

@@ -130,7 +130,12 @@ def survivors(but: int) -> list[int]:
     return [p for p in mine if Path(f"/proc/{p}").exists() and os.stat(f"/proc/{p}").st_uid == os.getuid()]
 
 
-def chosen(number: int, abi: int | None) -> Level:
+def chosen(name: str, abi: int | None) -> Level:
+    if name == "W":
+        test = selftest.interpreted()
+        assert isinstance(test, selftest.SelfTest) and test.why is None, test
+        return test.level
+    number = int(name)
     level = PROCESS if number == 1 else next(level for level in found()[0] if level.number == number)
     if number == 2 and abi is not None:
         level = Level(number=2, abi=abi)
@@ -142,6 +147,12 @@ def verdict(evidence: Evidence) -> str:
     ended = evidence.provenance.get("exit", "")
     if evidence.status == "passed":
         return "pass"
+    if evidence.status == "not_run":  # level W refuses what it can't run
+        return "blocked"
+    if evidence.sandbox is not None and evidence.sandbox.level == "W" and ended == "0":  # it ended at its own limit
+        for words, of in (("no answer within", "timeout"), ("it needs over", "resource")):
+            if words in evidence.text:
+                return of
     if ended in ("timeout", "flood", "processes", "memory", "disk"):
         return "timeout" if ended == "timeout" else "resource"
     if ended in ("-24", "-25"):  # CPU time, size of a file
@@ -152,7 +163,7 @@ def verdict(evidence: Evidence) -> str:
 
 
 def looked_at(item: dict[str, str]) -> dict[str, object]:
-    level = chosen(int(item["level"]), item["abi"])  # type: ignore[arg-type]
+    level = chosen(str(item["level"]), item["abi"])  # type: ignore[arg-type]
     selftest.strongest = lambda: level  # type: ignore[assignment]
     outside = Outside(Path(item["folder"], "outside"), common=COMMON)
     kept: list[Caged] = []
