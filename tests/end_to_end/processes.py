@@ -52,12 +52,13 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 WITHOUT_ISOLATION = """
 import sys
-from reflect_lab.evidence.sandbox import levels, selftest
+from reflect_lab.evidence.sandbox import interpreter, levels, selftest
 selftest.strongest = lambda: levels.PROCESS
+selftest.interpreted = lambda: interpreter.MISSING
 from reflect_lab.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
-"""The command on a machine that can't isolate a process."""
+"""The command on a machine that can't isolate a process, and has no interpreter of its own either."""
 
 
 def run(*words: str, cwd: Path, env: Mapping[str, str], stdin: str = "", command: Sequence[str] = COMMAND) -> Ended:

@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -31,6 +31,7 @@ from reflect_lab.evidence.sandbox.caged import Caged, End, read_answers, with_re
 from reflect_lab.evidence.sandbox.levels import Level
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.sandbox.stop_switch import StopSwitch
+from reflect_lab.evidence.sandbox.stream import Stream
 from reflect_lab.evidence.sandbox.surroundings import compiled, environment, kill_marked, remove_folder
 
 _ANSWER_BYTES = 1 << 20
@@ -121,26 +122,6 @@ def run_blocking(
             remove_folder(home, until=started + limits.wall_s)
 
 
-@dataclass
-class _Stream:
-    """A pipe that is read as it comes, of which only the first `cap` bytes are kept."""
-
-    descriptor: int
-    cap: int
-    kept: bytearray = field(default_factory=bytearray)
-    size: int = 0
-    is_open: bool = True
-
-    def read(self) -> None:
-        try:
-            chunk = os.read(self.descriptor, 1 << 16)
-        except BlockingIOError:
-            return
-        self.is_open = bool(chunk)
-        self.size += len(chunk)
-        self.kept += chunk[: max(0, self.cap - len(self.kept))]
-
-
 class _Session:
     """One caged run: its pipes, its warden, its deadline."""
 
@@ -163,9 +144,9 @@ class _Session:
         result_read, result_write = self._pipe(stack)
         status_read, status_write = self._pipe(stack)
         output_read, output_write = self._pipe(stack)
-        self._result = _Stream(result_read, _ANSWER_BYTES)
-        self._status = _Stream(status_read, 4096)
-        self._output = _Stream(output_read, limits.output_bytes)
+        self._result = Stream(result_read, _ANSWER_BYTES)
+        self._status = Stream(status_read, 4096)
+        self._output = Stream(output_read, limits.output_bytes)
         sent, is_external = {**job, "nonce": self._nonce}, level.number == "X"
         self._job = memoryview(
             external.standard_input(program, sent, limits) if is_external else json.dumps(sent).encode()
@@ -245,7 +226,7 @@ class _Session:
                 if left <= 0:
                     return "timeout"
                 for key, _ in selector.select(left):
-                    if isinstance(key.data, _Stream):
+                    if isinstance(key.data, Stream):
                         self._read(selector, key)
                     elif key.fd == self._job_write:
                         if not self._send_job():
