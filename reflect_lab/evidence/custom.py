@@ -83,8 +83,9 @@ def check(
 
     The function gets the draft's text, and the task where it has a parameter `task`; its other parameters are options,
     which front matter sets. It answers True (passed), False (failed), a text (what is wrong; an empty one passes), a
-    list of `Finding`s or texts (an empty one passes), or a `Report`. It may be a coroutine function; a plain one runs
-    in a thread. An exception, or no answer within `timeout_s` seconds, is an `error`: it says nothing about the draft.
+    list of `Finding`s or texts (an empty one passes), or a `Report`. A plain function runs in a thread, a coroutine in
+    the run's own loop, which it must not block. An exception, or no answer within `timeout_s` seconds, is an `error`,
+    which says nothing about the draft.
 
     A `gate` is structural: where it fails, no critic is asked. `requirements` are the ids it covers. `rank` says how
     grounded it is; below `executed` its failure does not block. It runs in this very process, trusted, and the evidence
