@@ -167,6 +167,6 @@ def test_the_sync_wrapper_makes_the_run_that_the_async_call_makes(tmp_path: Path
 
 
 def without_clock(round_: Round) -> Round:
-    """A round without the seconds that its calls and checks took."""
-    evidence = tuple(replace(e, seconds=0.0) for e in round_.evidence or ())
+    """A round without the seconds that its calls and checks took, and when they began."""
+    evidence = tuple(replace(e, seconds=0.0, began=None) for e in round_.evidence or ())
     return replace(round_, evidence=evidence, usage=replace(round_.usage, seconds=0.0))
