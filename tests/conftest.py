@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import Phase, settings
+
+from tests.browser_finder import find_browser
+from tests.frontend.viewer import ARGUMENTS
+from tests.required import missing
+
+HERE = Path(__file__).parent
 
 # A law either holds or not; how long one example takes says how busy the machine is.
 settings.register_profile("reflect-lab", parent=settings(), deadline=None)
@@ -14,6 +24,33 @@ settings.register_profile("mutants", deadline=None, phases=quick, max_examples=2
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests come last: Playwright keeps an event loop of its own running while its browser is open, and no
-    other can be started in the same thread until it is closed."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    """Orders the tests, and names those that one of several processes (pytest-xdist) takes together: those of a file,
+    and all that share the lab.
+
+    Browser tests come late: Playwright keeps an event loop of its own running while its browser is open, and no other
+    can be started in the same thread. After them come the cases alone, which need none: what is left for the process
+    that is done first.
+    """
+    items.sort(key=_turn)
+    for item in items:
+        file = item.path.relative_to(HERE)
+        item.add_marker(pytest.mark.xdist_group("lab" if file.parts[0] == "browser" else str(file)))
+
+
+def _turn(item: pytest.Item) -> int:
+    if HERE / "cases" in item.path.parents:
+        return 2
+    return int(item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One headless browser for all tests of a process: Playwright can't be started twice in one thread."""
+    path = find_browser()
+    if path is None:
+        missing("browser", "no Chromium or Chrome was found")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield opened
+        opened.close()

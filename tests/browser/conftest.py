@@ -12,9 +12,7 @@ import pytest
 
 from reflect_lab.models import embedded
 from tests.browser.page import LIVE_VIEW, LabPage
-from tests.browser_finder import find_browser
 from tests.frontend.lab import ROOT, running_lab
-from tests.frontend.viewer import ARGUMENTS
 from tests.openai_server import OpenAITestServer
 from tests.required import missing
 
@@ -54,18 +52,6 @@ WATCH_LIVE_VIEW = """live => {
     if (JSON.stringify(now) !== JSON.stringify(window.live.at(-1))) window.live.push(now);
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    path = find_browser()
-    if path is None:
-        missing("browser", "no Chromium or Chrome was found")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="package")

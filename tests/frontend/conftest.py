@@ -1,4 +1,4 @@
-"""A browser for this folder's tests, and pages in it."""
+"""Pages in the browser."""
 
 from __future__ import annotations
 
@@ -7,27 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.browser_finder import find_browser
-from tests.frontend.viewer import ARGUMENTS, STATIC, Viewer
+from tests.frontend.viewer import STATIC, Viewer
 from tests.required import missing
-
-
-@pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    path = find_browser()
-    if path is None:
-        missing("browser", "no Chromium or Chrome was found")
-    if not (STATIC / "widget.js").exists():
-        missing("browser", "the view is not built: npm run build:prod in labextension/")
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture
 def open_viewer(browser: Any) -> Iterator[Any]:
+    if not (STATIC / "widget.js").exists():
+        missing("browser", "the view is not built: npm run build:prod in labextension/")
     viewers: list[Viewer] = []
 
     def opened(theme: str = "light", width: int = 1100, **options: Any) -> Viewer:
