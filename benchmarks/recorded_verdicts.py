@@ -25,7 +25,7 @@ from pathlib import Path
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.evidence.check import Report, SandboxChoice, Surroundings
-from reflect_lab.evidence.python import PythonCheck
+from reflect_lab.evidence.python.check import PythonCheck
 
 HEADER = (
     "from typing import *\nimport math\nfrom heapq import *\nimport itertools\nimport re\nimport typing\n"

@@ -19,7 +19,7 @@ from reflect_lab.core.run import Run
 from reflect_lab.documents.policy_file import apply_overrides, read_policy
 from reflect_lab.documents.task_cell import Cell, parse_cell
 from reflect_lab.evidence.check import Report
-from reflect_lab.evidence.custom import check
+from reflect_lab.evidence.kinds.custom import check
 from reflect_lab.options import RunOptions
 from reflect_lab.session import Session
 

@@ -21,7 +21,7 @@ from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.evidence.check import Report, Surroundings
 from reflect_lab.evidence.sandbox import selftest
 from reflect_lab.evidence.sandbox.levels import PROCESS, found
-from reflect_lab.evidence.sql import SqlCheck
+from reflect_lab.evidence.sql.check import SqlCheck
 
 OWN = Path(__file__).resolve().parent.parent / "tests" / "evidence" / "hostile_sql.json"
 LIMIT_S = 3.0

@@ -24,9 +24,9 @@ from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Check, Consent, Factory, Report, SandboxChoice, Surroundings
+from reflect_lab.evidence.kinds.scripted import PlayedCheck, Script
 from reflect_lab.evidence.permission import Asking
 from reflect_lab.evidence.registry import BUILT_IN, needed_gates
-from reflect_lab.evidence.scripted import PlayedCheck, Script
 from reflect_lab.evidence.turns import Retries, default_concurrency, side_by_side
 
 log = logging.getLogger(__name__)

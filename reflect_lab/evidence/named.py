@@ -18,7 +18,7 @@ from reflect_lab.core.run import Notice
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Factory
-from reflect_lab.evidence.custom import CustomCheck, FunctionCheck
+from reflect_lab.evidence.kinds.custom import CustomCheck, FunctionCheck
 from reflect_lab.evidence.registry import BUILT_IN
 
 GROUP = "reflect_lab.checks"

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from reflect_lab.evidence.check import Factory
-from reflect_lab.evidence.citations import CitationsCheck
-from reflect_lab.evidence.command import CommandCheck
-from reflect_lab.evidence.facts import FactsCheck
-from reflect_lab.evidence.manifest import YamlCheck
-from reflect_lab.evidence.model_class import PydanticCheck
-from reflect_lab.evidence.python import PythonCheck, PythonSyntaxCheck
-from reflect_lab.evidence.reference import ReferenceCheck
-from reflect_lab.evidence.ruff import RuffCheck
-from reflect_lab.evidence.rules import RulesCheck
-from reflect_lab.evidence.schema import SchemaCheck
-from reflect_lab.evidence.sql import SqlCheck, SqlSyntaxCheck
-from reflect_lab.evidence.text import TextCheck
+from reflect_lab.evidence.kinds.citations import CitationsCheck
+from reflect_lab.evidence.kinds.command import CommandCheck
+from reflect_lab.evidence.kinds.facts import FactsCheck
+from reflect_lab.evidence.kinds.manifest import YamlCheck
+from reflect_lab.evidence.kinds.model_class import PydanticCheck
+from reflect_lab.evidence.kinds.reference import ReferenceCheck
+from reflect_lab.evidence.kinds.ruff import RuffCheck
+from reflect_lab.evidence.kinds.rules import RulesCheck
+from reflect_lab.evidence.kinds.schema import SchemaCheck
+from reflect_lab.evidence.kinds.text import TextCheck
+from reflect_lab.evidence.python.check import PythonCheck, PythonSyntaxCheck
+from reflect_lab.evidence.sql.check import SqlCheck, SqlSyntaxCheck
 
 BUILT_IN: Mapping[str, Factory] = MappingProxyType(
     {

@@ -13,12 +13,12 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.task import CheckSpec, Requirement, Task
 from reflect_lab.documents.task_cell import parse_cell
 from reflect_lab.evidence.check import Options, Report, Surroundings
-from reflect_lab.evidence.custom import CustomCheck
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.kinds.custom import CustomCheck
+from reflect_lab.evidence.kinds.rules import OPERATORS
 from reflect_lab.evidence.look import look
 from reflect_lab.evidence.named import GROUP, CheckRegistry
 from reflect_lab.evidence.registry import BUILT_IN
-from reflect_lab.evidence.rules import OPERATORS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checks.md").read_text("utf-8")
 ROWS = {

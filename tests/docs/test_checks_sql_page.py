@@ -10,7 +10,7 @@ import pytest
 
 from reflect_lab.documents.task_cell import parse_cell
 from reflect_lab.evidence.sandbox.limits import Limits
-from reflect_lab.evidence.sql_options import KEYS, MOST_ROWS, SAMPLE
+from reflect_lab.evidence.sql.options import KEYS, MOST_ROWS, SAMPLE
 from tests.evidence.evidence_support import gather
 
 PAGE = (Path(__file__).parents[2] / "docs" / "checks-sql.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reflect_lab.evidence.splitting import plan
+from reflect_lab.evidence.python.splitting import plan
 
 PAGE = (Path(__file__).parents[2] / "docs" / "verdicts.md").read_text()
 

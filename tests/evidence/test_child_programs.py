@@ -15,8 +15,8 @@ import reflect_lab.evidence as evidence
 
 FOLDER = Path(evidence.__file__).parent
 PROGRAMS = (
-    "manifest_program.py", "sandbox/interpreter_runner.py", "sandbox/runner.py", "sandbox/text_runner.py",
-    "sql_runner.py",
+    "kinds/manifest_program.py", "sandbox/interpreter_runner.py", "sandbox/runner.py", "sandbox/text_runner.py",
+    "sql/runner.py",
 )  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def parsed(name: str) -> ast.Module:
 def test_these_are_all_programs() -> None:
     found = {path for path in FOLDER.rglob("*.py") if '__name__ == "__main__"' in path.read_text("utf-8")}
     # The copy is made of the user's own statements, the probe probes: neither looks at a draft.
-    assert {str(path.relative_to(FOLDER)) for path in found} - {"sandbox/probe.py", "sql_copy.py"} == set(PROGRAMS)
+    assert {str(path.relative_to(FOLDER)) for path in found} - {"sandbox/probe.py", "sql/copy.py"} == set(PROGRAMS)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -10,7 +10,7 @@ import pytest
 
 import reflect_lab.evidence
 from reflect_lab.core.task import Fact, Requirement, Task
-from reflect_lab.evidence.custom import check
+from reflect_lab.evidence.kinds.custom import check
 from reflect_lab.evidence.look import look
 from reflect_lab.evidence.registry import BUILT_IN
 

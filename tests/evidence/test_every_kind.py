@@ -18,8 +18,8 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.task import CheckSpec, Fact, Requirement, Task
 from reflect_lab.evidence.check import Options, Surroundings
-from reflect_lab.evidence.custom import check
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.kinds.custom import check
 from reflect_lab.evidence.look import look
 from reflect_lab.evidence.named import CheckRegistry
 from reflect_lab.evidence.registry import BUILT_IN

@@ -15,8 +15,8 @@ import pytest
 from reflect_lab.core.policy import Limits, Policy, Rules
 from reflect_lab.core.run import Run
 from reflect_lab.core.task import CheckSpec, Task
-from reflect_lab.evidence.custom import CustomCheck, check
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.kinds.custom import CustomCheck, check
 from reflect_lab.evidence.named import CheckRegistry
 from reflect_lab.loop import run_loop
 from tests.evidence.evidence_support import Remember, is_alive, run_with, wait_for

@@ -13,8 +13,8 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.task import CheckSpec, Requirement, Task
 from reflect_lab.documents.task_cell import parse_cell
-from reflect_lab.evidence.custom import check
 from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.kinds.custom import check
 from reflect_lab.evidence.named import CheckRegistry, Resolved
 from tests.evidence.evidence_support import Remember, run_with
 

@@ -1,0 +1,1 @@
+"""The other kinds of checks, a file each."""

@@ -1,0 +1,1 @@
+"""The python check: asserts whose calls a caged process performs, judged here."""

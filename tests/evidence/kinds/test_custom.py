@@ -1,0 +1,259 @@
+"""Checks that users write as functions: what they may answer, their deadline, their trust, their names."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import pytest
+
+from reflect_lab.core.errors import WrongUse
+from reflect_lab.core.evidence import Evidence, Finding, Location
+from reflect_lab.core.task import CheckSpec, Requirement, Task
+from reflect_lab.evidence.check import Report
+from reflect_lab.evidence.gather import Checks
+from reflect_lab.evidence.kinds.custom import CustomCheck, check
+from reflect_lab.evidence.named import CheckRegistry
+from tests.evidence.evidence_support import Remember, run_with
+
+WAIT_S = 20.0
+FINDING = Finding(id="day", status="failed", message="no day", location=Location(kind="line", value="1"))
+
+
+async def evidence(custom: CustomCheck, draft: str = "x", **options: object) -> Evidence:
+    task = Task(text="Write.", requirements=(Requirement(id="R1", text="be brief"),))
+    registry = CheckRegistry()
+    spec = CheckSpec(name=registry.register(custom), kind="custom", options=options)
+    resolved = registry.resolve(Task(text=task.text, requirements=task.requirements, checks=(spec,)))
+    (found,) = await Checks(resolved.task, kinds=resolved.kinds, named=resolved.named).gather(
+        run_with(resolved.task, draft), Remember()
+    )
+    return found
+
+
+def answering(answer: object) -> CustomCheck:
+    @check
+    def one(draft: str) -> object:
+        """It is fine."""
+        return answer
+
+    return one
+
+
+@pytest.mark.parametrize(("answer", "status", "messages"), [
+    (True, "passed", []),
+    (False, "failed", ["not the case: It is fine."]),
+    ("", "passed", []),
+    ("no day is named", "failed", ["no day is named"]),
+    ([], "passed", []),
+    (["one", "two"], "failed", ["one", "two"]),
+    (FINDING, "failed", ["no day"]),
+    ((FINDING,), "failed", ["no day"]),
+    (Report(status="passed", text="well"), "passed", []),
+    (Report(status="denied", text="not yours"), "denied", []),
+    (Report(status="failed", findings=(FINDING,), fix="y"), "failed", ["no day"]),
+    (numpy.bool_(True), "passed", []),
+    (numpy.bool_(False), "failed", ["not the case: It is fine."]),
+])  # fmt: skip
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_what_a_function_may_answer(answer: object, status: str, messages: list[str], is_async: bool) -> None:
+    custom = answering(answer)
+    if is_async:
+
+        @check
+        async def custom(draft: str) -> object:
+            """It is fine."""
+            await asyncio.sleep(0)
+            return answer
+
+    found = await evidence(custom)
+    assert (found.status, [f.message for f in found.findings]) == (status, messages)
+
+
+@pytest.mark.parametrize("answer", [
+    None, 3, 0, {"a": 1}, b"no", object, [FINDING, 3], Report(status="great"), Report(status="passed", findings=("x",)),  # type: ignore[arg-type]
+])  # fmt: skip
+async def test_an_answer_that_is_no_verdict_is_an_error_never_a_pass(answer: object) -> None:
+    found = await evidence(answering(answer))
+    assert (found.status, found.executions) == ("error", 2)
+    assert "gave no verdict" in found.text
+
+
+@pytest.mark.parametrize("fault", [
+    ValueError("boom"), AssertionError(), SystemExit(0), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration(),
+])  # fmt: skip
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_exception_is_an_error_and_never_ends_the_run(fault: BaseException, is_async: bool) -> None:
+    @check
+    def plain(draft: str) -> bool:
+        raise fault
+
+    @check
+    async def coroutine(draft: str) -> bool:
+        raise fault
+
+    if is_async and isinstance(fault, StopIteration):
+        return  # Python itself forbids it in a coroutine
+    found = await evidence(coroutine if is_async else plain)
+    assert found.status == "error" and type(fault).__name__ in found.text
+
+
+async def test_the_evidence_says_that_a_trusted_function_of_this_process_said_it() -> None:
+    found = await evidence(answering(["one"]))
+    assert found.provenance["trust"].startswith("trusted: a function of this process")
+    assert "answering.<locals>.one" in found.provenance["function"] and len(found.provenance["source_sha256"]) == 64
+    assert "trusted" in found.text and found.rank == "deterministic" and found.is_authoritative
+    own = await evidence(answering(Report(status="passed", provenance={"trust": "sandboxed", "tool": "mine"})))
+    assert own.provenance["trust"].startswith("trusted") and own.provenance["tool"] == "mine"
+
+
+async def test_a_rank_and_a_gate_and_requirements_are_those_of_the_decorator() -> None:
+    @check(name="tone", gate=True, requirements=["R1"], rank="model")
+    def judged(draft: str) -> str:
+        return "too harsh"
+
+    found = await evidence(judged)
+    assert (found.source, found.gate, found.rank, found.requirements) == ("tone", True, "model", ("R1",))
+    assert not found.is_authoritative and found.findings[0].requirement == "R1"
+
+
+async def test_the_deadline_holds_for_a_coroutine_and_its_work_is_cancelled() -> None:
+    ended = asyncio.Event()
+
+    @check(timeout_s=0.05)
+    async def hung(draft: str) -> bool:
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    found = await evidence(hung)
+    assert found.status == "error" and "no answer within 0.05 s" in found.text and ended.is_set()
+
+
+async def test_the_deadline_holds_for_a_plain_function_whose_thread_is_left_behind() -> None:
+    let_go = threading.Event()
+
+    @check(timeout_s=0.05)
+    def hung(draft: str) -> bool:
+        return let_go.wait(WAIT_S)
+
+    started = time.monotonic()
+    found = await evidence(hung)
+    assert found.status == "error" and time.monotonic() - started < WAIT_S / 2
+    threads = [t for t in threading.enumerate() if t.name == "reflect-lab-check"]
+    assert threads and all(t.daemon for t in threads), "they keep no process alive"
+    let_go.set()
+
+
+async def test_a_coroutine_that_refuses_to_be_cancelled_holds_up_nobody() -> None:
+    let_go = asyncio.Event()
+
+    @check(timeout_s=0.05)
+    async def stubborn(draft: str) -> bool:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+        return True
+
+    async with asyncio.timeout(WAIT_S):
+        found = await evidence(stubborn)
+    assert found.status == "error" and "no answer" in found.text
+    let_go.set()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_run_that_is_cancelled_waits_for_no_function(is_async: bool) -> None:
+    let_go, running = threading.Event(), threading.Event()
+
+    @check
+    def plain(draft: str) -> bool:
+        running.set()
+        return let_go.wait(WAIT_S)
+
+    @check
+    async def coroutine(draft: str) -> bool:
+        running.set()
+        return await asyncio.Event().wait()
+
+    work = asyncio.ensure_future(evidence(coroutine if is_async else plain))
+    await asyncio.to_thread(running.wait, WAIT_S)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        async with asyncio.timeout(WAIT_S / 2):
+            await work
+    let_go.set()
+
+
+async def test_the_loop_goes_on_while_a_plain_function_works() -> None:
+    ticked = threading.Event()
+
+    @check
+    def waits_for_the_loop(draft: str) -> bool:
+        return ticked.wait(WAIT_S)
+
+    work = asyncio.ensure_future(evidence(waits_for_the_loop))
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0.01, ticked.set)
+    assert (await work).status == "passed"
+
+
+async def test_options_are_keyword_arguments_and_the_task_is_given_where_it_is_asked_for() -> None:
+    seen: list[tuple[str, Task, int]] = []
+
+    @check
+    def long_enough(draft: str, task: Task, least: int = 3) -> bool:
+        seen.append((draft, task, least))
+        return len(draft) >= least
+
+    assert (await evidence(long_enough, "ab")).status == "failed"
+    assert (await evidence(long_enough, "ab", least=2)).status == "passed"
+    assert [(draft, task.text, least) for draft, task, least in seen] == [("ab", "Write.", 3), ("ab", "Write.", 2)]
+    with pytest.raises(WrongUse, match="unknown option 'lest'; did you mean 'least'"):
+        await evidence(long_enough, "ab", lest=2)
+    with pytest.raises(WrongUse, match="unknown option 'task'"):
+        await evidence(long_enough, "ab", task="mine")
+
+
+def test_a_decorated_function_can_be_called_as_before() -> None:
+    @check
+    def is_short(draft: str, most: int = 3) -> bool:
+        return len(draft) <= most
+
+    assert is_short("abc") and not is_short("abcd") and is_short("abcd", most=4)
+
+
+@pytest.mark.parametrize(("decorate", "message"), [
+    (lambda: check(name="two words"), "can't be the name of a check"),
+    (lambda: check(name="text"), "text is a built-in kind"),
+    (lambda: check(rank="human"), "rank 'human'"),
+    (lambda: check(timeout_s=0), "timeout_s must be seconds"),
+    (lambda: check(timeout_s=True), "timeout_s must be seconds"),
+])  # fmt: skip
+def test_what_the_decorator_can_not_use_is_wrong_use(decorate: Callable[[], Any], message: str) -> None:
+    def mine(draft: str) -> bool:
+        return True
+
+    with pytest.raises(WrongUse, match=message):
+        decorate()(mine)
+
+
+async def test_a_function_that_takes_no_draft_is_wrong_use_before_it_runs() -> None:
+    @check
+    def nothing() -> bool:
+        return True
+
+    with pytest.raises(WrongUse, match="can't be called with a draft"):
+        await evidence(nothing)
+
+
+async def test_findings_are_capped_and_shown_safely() -> None:
+    found = await evidence(answering(["\x1b[31mred\u202e\n" * 300] * 500))
+    assert len(found.findings) == 50
+    assert all(len(f.message) <= 400 and "\x1b" not in f.message and "\n" not in f.message for f in found.findings)
