@@ -165,16 +165,37 @@ def sweep(harness: subprocess.Popen[str]) -> None:
 
 
 def show_to_all(paths: tuple[str, ...]) -> None:
-    """Lets the throw-away user reach folders that lie below one that is closed to him: in this cage alone, the closed
-    one is covered, and only what is needed is put back."""
-    for path in map(os.path.realpath, paths):
-        parents = [parent for parent in reversed(Path(path).parents) if not parent.stat().st_mode & 0o001]
-        if parents:
-            keep = tempfile.mkdtemp(prefix="keep-", dir="/run")
-            mount("--bind", path, keep)
-            mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(parents[0]))
-            os.makedirs(path)
-            mount("--bind", keep, path)
+    """Lets the throw-away user reach folders that are closed to him, or lie below one that is: in this cage alone, the
+    closed one is covered, and only what is needed is put back."""
+    closed: dict[str, Path] = {}
+    for path in sorted(map(os.path.realpath, paths)):
+        line = [*reversed(Path(path).parents), Path(path)]
+        shut = [folder for folder in line if not folder.stat().st_mode & 0o001]
+        closed |= {path: shut[0]} if shut else {}
+    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", "/mnt")
+    kept = {path: tempfile.mkdtemp(dir="/mnt") for path in closed}
+    for path, keep in kept.items():
+        mount("--bind", path, keep)
+    for folder in sorted(set(closed.values())):
+        mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(folder))
+    for path, keep in kept.items():  # what holds another of them comes before it
+        put_back(keep, path)
+
+
+def put_back(keep: str, path: str) -> None:
+    """A folder in its old place; what is in it, one by one, where the folder itself is closed."""
+    if os.path.isdir(keep):
+        os.makedirs(path, exist_ok=True)
+    elif not os.path.lexists(path):
+        Path(path).touch()
+    if not os.path.isdir(keep) or os.stat(keep).st_mode & 0o001:
+        mount("--bind", keep, path)
+        return
+    for name in os.listdir(keep):
+        if os.path.islink(f"{keep}/{name}"):
+            os.symlink(os.readlink(f"{keep}/{name}"), f"{path}/{name}")
+        else:
+            put_back(f"{keep}/{name}", f"{path}/{name}")
 
 
 def mount(*arguments: str) -> None:
