@@ -32,7 +32,7 @@ shows him this project."""
 
 
 def verdicts(level: int) -> list[list[object]]:
-    program = [str(ROOT / "tests" / "evidence" / "neighbours.py"), str(level)]
+    program = [str(Path(__file__).with_name("neighbours.py")), str(level)]
     as_user = (
         ["unshare", "-m", sys.executable, "-P", "-c", AS_THE_USER] if os.geteuid() == 0 else [sys.executable, "-P"]
     )
