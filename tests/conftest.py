@@ -23,6 +23,7 @@ quick = (Phase.explicit, Phase.generate)
 settings.register_profile("mutants", deadline=None, phases=quick, max_examples=25, database=None, derandomize=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Orders the tests, and names those that one of several processes (pytest-xdist) takes together: those of a file,
     and all that share the lab.
