@@ -8,7 +8,7 @@ SQL_CORPUS ?=
 HOSTILE_ARGS ?= --levels 2 3 --abi 1
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-pytest = pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+pytest = pytest -n $(WORKERS) --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: setup lab test test-full test-unit test-cases test-embedded test-browser test-frontend test-hostile test-hostile-sql lint pins clean
 

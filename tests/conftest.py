@@ -23,25 +23,30 @@ quick = (Phase.explicit, Phase.generate)
 settings.register_profile("mutants", deadline=None, phases=quick, max_examples=25, database=None, derandomize=True)
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Orders the tests, and names those that one of several processes (pytest-xdist) takes together: those of a file,
-    and all that share the lab.
-
-    Browser tests come late: Playwright keeps an event loop of its own running while its browser is open, and no other
-    can be started in the same thread. After them come the cases alone, which need none: what is left for the process
-    that is done first.
-    """
+    """Browser tests come late: Playwright keeps an event loop of its own running while its browser is open, and no
+    other can be started in the same thread. After them come the cases alone, which need none: what is left for the one
+    of two processes that is done first."""
     items.sort(key=_turn)
-    for item in items:
-        file = item.path.relative_to(HERE)
-        item.add_marker(pytest.mark.xdist_group("lab" if file.parts[0] == "browser" else str(file)))
 
 
 def _turn(item: pytest.Item) -> int:
     if HERE / "cases" in item.path.parents:
         return 2
     return int(item.get_closest_marker("browser") is not None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """What one of several processes takes together: the tests of a file, and all that share the lab."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = str(nodeid.partition("::")[0])
+            return "lab" if file.startswith("tests/browser/") else file
+
+    return Together(config, log)
 
 
 @pytest.fixture(scope="session")
