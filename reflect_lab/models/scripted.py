@@ -18,6 +18,7 @@ from reflect_lab.models.tokens import bound, script_estimate
 from reflect_lab.models.wire import CONTENT_FILTERED
 
 DEFAULT_MAX_TOKENS = 1024
+NO_CRITIC = "; add one (docs/scripted-models.md tells how), or take `--policy repair`, which asks no critic"
 
 
 class Script:
@@ -46,7 +47,8 @@ class Script:
     def next_reply(self, role: str) -> ReplyLine:
         """The role's next line. Raises ModelFailed (`script_ended`) when there is none left."""
         if not self._replies.get(role):
-            raise ModelFailed("script_ended", f"{self.file} holds no further line for the {role}")
+            advice = NO_CRITIC if role == "critic" else ""
+            raise ModelFailed("script_ended", f"{self.file} holds no further line for the {role}{advice}")
         return self._replies[role].popleft()
 
     def upcoming(self, role: str) -> ReplyLine | None:
