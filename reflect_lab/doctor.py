@@ -127,7 +127,7 @@ def _sandbox() -> Iterator[Diagnosis]:
         state: State = "ok" if test.why is None else "missing"
         said = "passed" if test.why is None else f"failed: {test.why}"
         part, found = f"sandbox level {test.level.number}", f"{test.level.name}; self-test {said}"
-        more = _weaknesses(test.level) if test.why is None else _what_to_do(test.level)
+        more = _weaknesses(test.level) if test.why is None else _what_to_do(test)
         yield Diagnosis(part=part, state=state, found=found, advice=more)
     for reason in machine.missing:
         part, _, why = reason.partition(": ")
@@ -173,8 +173,16 @@ def _weaknesses(level: Level) -> str | None:
     return "this Landlock can't scope signals (Linux 6.12 can): code may signal its own process group only"
 
 
-def _what_to_do(level: Level) -> str:
-    if level.number == 3:
+def _what_to_do(test: selftest.SelfTest) -> str:
+    """What fits the failure: where the probe did run, nothing forbade the level itself."""
+    why = test.why or ""
+    if why.startswith(selftest.REACHED):
+        return "it is not used, since it does not confine here"
+    if why.startswith(selftest.LACKED):
+        return (
+            "it is not used, since a draft would lack that, too; a full disk or a limit on processes may be the cause"
+        )
+    if test.level.number == 3:
         return "a container or a hardened system may forbid user namespaces; level 2 needs none"
     return "a container's seccomp profile may forbid Landlock; newer ones allow it"
 

@@ -36,3 +36,16 @@ def test_a_level_that_fails_its_self_test_is_told_as_missing(tmp_path: Path, mon
     found = diagnosed(tmp_path)["sandbox level W"]
     assert found.state == "missing" and "interpreter-only (monty 9.9)" in found.found
     assert "the probe reached a file" in found.found
+
+
+@pytest.mark.parametrize(("why", "advice"), [
+    ("the probe did not run: bwrap: no permission", "seccomp"),
+    ("the probe had no child processes", "a draft would lack that"),
+    ("the probe reached a file outside", "does not confine here"),
+])  # fmt: skip
+def test_the_advice_fits_the_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str, advice: str) -> None:
+    test = selftest.SelfTest(level=Level(number=2, abi=7), why=why, seconds=0.1)
+    monkeypatch.setattr(selftest, "machine", lambda: selftest.Machine(tests=(test,), missing=()))
+    found = diagnosed(tmp_path)["sandbox level 2"]
+    assert found.state == "missing" and why in found.found and advice in str(found.advice)
+    assert ("seccomp" in str(found.advice)) == ("did not run" in why)

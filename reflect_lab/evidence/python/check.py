@@ -20,7 +20,7 @@ from reflect_lab.evidence.python.verdicts import Verdict, verdict
 from reflect_lab.evidence.sandbox import cage, interpreter, runner, selftest, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.levels import Level
-from reflect_lab.evidence.sandbox.limits import Limits, recorded, switched_off
+from reflect_lab.evidence.sandbox.limits import Limits, nothing_ran, recorded
 from reflect_lab.evidence.wording import counted, report, shown
 
 BUSY = "the machine was too busy: the draft waited for a processor until its time was over"
@@ -112,7 +112,7 @@ class PythonCheck:
             if isinstance(level, str):
                 return replace(report, text=level)
         if isinstance(level, str):
-            return Report(status="not_run", text=level, sandbox=switched_off(), executions=0)
+            return Report(status="not_run", text=level, sandbox=nothing_ran(self._surroundings.sandbox), executions=0)
         return self._judged(draft, await cage.run(Path(runner.__file__), self._job(draft), self._limits, level))
 
     async def _interpreted(self, draft: Draft, level: Level) -> Report:

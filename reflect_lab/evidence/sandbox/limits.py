@@ -66,6 +66,11 @@ def _held(level: Level, limits: Limits) -> dict[str, float | int | str]:
     return held
 
 
-def switched_off() -> Sandbox:
-    """Level 0: nothing of the draft runs."""
-    return Sandbox(level=0, name=LEVEL_NAMES[0])
+def nothing_ran(choice: str) -> Sandbox:
+    """Where nothing of the draft was run, by what the user asked for (`--sandbox`): the level that he named, though it
+    is missing or does not serve; else level 0, which is called `off` where he said so, and nowhere else."""
+    if choice == "interpreter":
+        return Sandbox(level="W", name=f"{LEVEL_NAMES['W']} (nothing ran)")
+    if choice == "external":
+        return Sandbox(level="X", name=f"{LEVEL_NAMES['X']} (nothing ran)")
+    return Sandbox(level=0, name=LEVEL_NAMES[0] if choice == "off" else "nothing ran")

@@ -48,7 +48,8 @@ def keeps_a_file() -> None:
 def starts_a_child() -> None:
     import subprocess
 
-    subprocess.run(["true"], check=True, timeout=5)
+    # Of a program we know but this one's path; PATH may hold none.
+    subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True, timeout=5)
 
 
 def starts_a_thread() -> None:

@@ -22,6 +22,8 @@ _LIMITS = Limits(wall_s=10.0)
 _EXTERNAL_LIMITS = Limits(wall_s=60.0)
 """A container's image may have to be fetched first."""
 PASSED = "passed"
+REACHED, LACKED = "the probe reached", "the probe had no"
+"""How `SelfTest.why` begins where the probe did run: with what it must not reach, or could not do."""
 
 _PROBE = """
 def reads(path):
@@ -116,7 +118,7 @@ def _verdict(caged: Caged) -> str | None:
     """What the probe reached that it must not, or missed that it needs; None where all is as it must be."""
     if not caged.answers or caged.malformed is not None:
         return f"the probe did not run: {_reason(caged.problem, caged.output) or caged.end}"
-    for key, words in (("reached", "the probe reached"), ("missing", "the probe had no")):
+    for key, words in (("reached", REACHED), ("missing", LACKED)):
         names = caged.answers[0].get(key)
         if not isinstance(names, list):
             return "the probe gave no answer"

@@ -14,7 +14,7 @@ from reflect_lab.evidence.check import Options, Report, Surroundings, one_requir
 from reflect_lab.evidence.permission import permitted_query
 from reflect_lab.evidence.sandbox import cage
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.limits import Limits, switched_off
+from reflect_lab.evidence.sandbox.limits import Limits, nothing_ran
 from reflect_lab.evidence.sql import runner as sql_runner
 from reflect_lab.evidence.sql.database import copied
 from reflect_lab.evidence.sql.findings import Answers, SqlFindings, first
@@ -112,7 +112,7 @@ class SqlCheck:
     async def run(self, draft: Draft) -> Report:
         level = await permitted_query(self._surroundings)
         if isinstance(level, str):
-            return Report(status="not_run", text=level, sandbox=switched_off(), executions=0)
+            return Report(status="not_run", text=level, sandbox=nothing_ran(self._surroundings.sandbox), executions=0)
         job = {
             "mode": "query",
             "draft": draft.text,

@@ -67,6 +67,7 @@ async def test_where_nobody_can_be_asked_nothing_is_started(tmp_path: Path, star
     assert (evidence.status, evidence.executions, started, traces(tmp_path)) == ("not_run", 0, [], 0)
     assert "--sandbox process" in evidence.text and "doctor" in evidence.text
     assert evidence.sandbox is not None and evidence.sandbox.level == 0
+    assert evidence.sandbox.name == "nothing ran"  # nobody said "off"
 
 
 async def test_no_child_is_started_before_consent_and_exactly_one_after_it(

@@ -89,7 +89,10 @@ NOTHING_RUNS = {
     "one that gives back what it got": (("cat",), "something else than its answers"),
     "one that hangs": (("sleep", "60"), "ended as timeout"),
     "one that greets first": (("sh", "-c", f"echo Welcome; exec {sys.executable} -I -"), "something else"),
-    "one without what honest code needs": (("sh", "-c", f"exec env PATH= {sys.executable} -I -"), "child processes"),
+    "one without what honest code needs": (
+        (sys.executable, "-I", "-c", "import subprocess, sys; del subprocess.run; exec(sys.stdin.read())"),
+        "the probe had no child processes",
+    ),
 }
 
 
@@ -98,6 +101,14 @@ async def test_a_command_that_does_not_serve_is_told_and_never_replaced(command:
     evidence = await judged("def add(a, b): return a + b", command)
     assert (evidence.status, evidence.executions) == ("not_run", 0), evidence.text
     assert said in evidence.text and "--sandbox external" in evidence.text
+    assert ": and " not in evidence.text
+    assert evidence.sandbox is not None  # what was asked for, by its own name, and never "off"
+    assert (evidence.sandbox.level, evidence.sandbox.name) == ("X", "external command (nothing ran)")
+
+
+async def test_a_command_whose_path_is_empty_serves() -> None:
+    command = ("sh", "-c", f"exec env PATH= {sys.executable} -I -")
+    assert (await judged("def add(a, b): return a + b", command)).status == "passed"
 
 
 async def test_a_command_that_fails_after_its_self_test_is_an_error(tmp_path: Path) -> None:
@@ -190,3 +201,5 @@ async def test_a_query_says_where_duckdb_is_missing(tmp_path: Path) -> None:
 async def test_the_interpreter_runs_no_query() -> None:
     evidence = await evidence_of("sql", QUERY, "SELECT amount FROM orders", sandbox="interpreter")
     assert (evidence.status, evidence.executions) == ("not_run", 0) and "runs no queries" in evidence.text
+    assert evidence.sandbox is not None
+    assert (evidence.sandbox.level, evidence.sandbox.name) == ("W", "interpreter-only (nothing ran)")

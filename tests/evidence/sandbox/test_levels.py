@@ -56,6 +56,12 @@ def test_the_self_test_passes_where_the_level_holds(level: Level) -> None:
     assert test.why is None and test.level.selftest == "passed"
 
 
+@pytest.mark.parametrize("level", NEW)
+def test_the_self_test_does_not_depend_on_programs_in_the_path(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    assert selftest.tested(level).why is None
+
+
 def test_the_self_test_says_what_the_probe_reached_where_nothing_is_confined() -> None:
     why = selftest.tested(PROCESS).why
     assert why is not None

