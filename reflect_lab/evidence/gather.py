@@ -24,6 +24,7 @@ from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Check, Consent, Factory, Report, SandboxChoice, Surroundings
+from reflect_lab.evidence.foreign import problem_of, raised
 from reflect_lab.evidence.kinds.scripted import PlayedCheck, Script
 from reflect_lab.evidence.permission import Asking
 from reflect_lab.evidence.registry import BUILT_IN, needed_gates
@@ -176,19 +177,25 @@ async def _performed(check: Check, turn: _Turn) -> Report:
     first = await _once(turn.spec, check, turn.draft)
     if not await turn.has_ended(first):
         return first
-    second = await _once(turn.spec, check, turn.draft)
+    second = await _once(turn.spec, check, turn.draft, is_told=False)
     return replace(second, executions=first.executions + second.executions)
 
 
-async def _once(spec: CheckSpec, check: Check, draft: Draft) -> Report:
+async def _once(spec: CheckSpec, check: Check, draft: Draft, is_told: bool = True) -> Report:
+    """What a check answered, as long as it is a report; whatever else it does is an `error` that says so. The log is
+    told of an exception where `is_told`: once, not again when the check is tried again."""
     try:
-        return await check.run(draft)
+        report = await check.run(draft)
+        problem = problem_of(report)
     except asyncio.CancelledError as fault:
         if _is_cancelled():
             raise
-        return _faulty(spec, fault)  # a task of the check's own was cancelled, nobody cancelled the check
-    except Exception as fault:
-        return _faulty(spec, fault)
+        return _faulty(spec, fault, is_told)  # a task of the check's own was cancelled, nobody cancelled the check
+    except (Exception, SystemExit) as fault:
+        return _faulty(spec, fault, is_told)
+    if problem is not None:
+        return Report(status="error", text=f"the check {spec.name} {problem}")
+    return replace(report, findings=tuple(report.findings))
 
 
 def _is_cancelled() -> bool:
@@ -196,9 +203,10 @@ def _is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _faulty(spec: CheckSpec, fault: BaseException) -> Report:
-    log.error("the check %s failed for a reason of our own", spec.name, exc_info=fault)
-    return Report(status="error", text=f"the check itself failed: {type(fault).__name__}")
+def _faulty(spec: CheckSpec, fault: BaseException, is_told: bool) -> Report:
+    if is_told:
+        log.error("the check %s raised an exception", spec.name, exc_info=fault)
+    return Report(status="error", text=f"the check {spec.name} raised {raised(fault)}")
 
 
 def _spared(spec: CheckSpec, gathered: Iterable[Evidence]) -> str | None:

@@ -18,6 +18,7 @@ from reflect_lab.core.run import Notice
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Factory
+from reflect_lab.evidence.foreign import PlugIn
 from reflect_lab.evidence.kinds.custom import CustomCheck, FunctionCheck
 from reflect_lab.evidence.registry import BUILT_IN
 
@@ -132,7 +133,7 @@ class CheckRegistry:
         if len(packages) > 1:
             raise WrongUse(f"check {spec.name}: {' and '.join(packages)} both bring a check {name}; uninstall one")
         try:
-            value = entries[0].load()
+            value: object = entries[0].load()
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise WrongUse(
@@ -141,8 +142,9 @@ class CheckRegistry:
         if not callable(value):
             raise WrongUse(f"check {spec.name}: the plug-in {name} of {packages[0]} is {shown(value)}, no check")
         if not isinstance(value, CustomCheck) and not is_model(value):
+            value = PlugIn(value, f"check {spec.name}: the plug-in {name} of {packages[0]}")
             found.kinds[name] = value
-        return value  # type: ignore[no-any-return]
+        return value
 
     def _find_model(self, spec: CheckSpec, found: _Found) -> None:
         name = spec.options.get("model")

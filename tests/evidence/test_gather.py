@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from reflect_lab.core.budget import tool_calls
 from reflect_lab.core.errors import ModelFailed, WrongUse
-from reflect_lab.core.evidence import Finding, Rank, Status
+from reflect_lab.core.evidence import Finding, Location, Rank, Status
 from reflect_lab.core.policy import Limits, Policy
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
@@ -47,12 +48,12 @@ class Counting:
 
     rank: Rank = "deterministic"
 
-    def __init__(self, *reports: Report | Exception) -> None:
+    def __init__(self, *reports: Report | BaseException) -> None:
         self.reports = list(reports)
 
     async def run(self, draft: Draft) -> Report:
         report = self.reports.pop(0)
-        if isinstance(report, Exception):
+        if isinstance(report, BaseException):
             raise report
         return report
 
@@ -138,8 +139,44 @@ async def test_the_checks_that_follow_keep_their_tool_calls() -> None:
 
 async def test_a_fault_of_a_check_is_an_error_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     status, executions, text = await gather_from(Counting(ValueError("boom"), ValueError("boom")))
-    assert (status, executions) == ("error", 2) and "ValueError" in text
-    assert "boom" in caplog.text
+    assert (status, executions, text) == ("error", 2, "the check c raised ValueError: boom")
+    assert "boom" in caplog.text and len(caplog.records) == 1, "told once, though it was tried twice"
+
+
+FAILED = Finding(id="a", status="failed", message="m")
+
+
+@pytest.mark.parametrize(("answer", "text"), [
+    (True, "the check c answered True, which is no Report"),
+    (None, "the check c answered None, which is no Report"),
+    (Report(status="fail"), "the check c answered with the status 'fail'; did you mean 'failed'?"),
+    (Report(status=["passed"]), "the check c answered with the status ['passed']"),
+    (Report(status="passed", rank="certain"), "the check c answered with the rank 'certain'"),
+    (Report(status="passed", rank="human"), "the check c answered with the rank 'human'"),
+    (Report(status="passed", text=3), "the check c answered with 3 as text"),
+    (Report(status="passed", gate="no"), "the check c answered with 'no' as gate"),
+    (Report(status="passed", executions=-1), "the check c answered with -1 as executions"),
+    (Report(status="passed", executions=0.5), "the check c answered with 0.5 as executions"),
+    (Report(status="failed", fix=b"x"), "the check c answered with b'x' as fix"),
+    (Report(status="passed", sandbox=3), "the check c answered with 3 as sandbox"),
+    (Report(status="passed", provenance={"a": 1}), "answered with a provenance that is no mapping of texts"),
+    (Report(status="failed", findings="no"), "answered with 'no' as findings, which is no tuple"),
+    (Report(status="failed", findings=("no",)), "the check c answered with a finding (1) that is 'no', no Finding"),
+    (Report(status="failed", findings=(FAILED, replace(FAILED, status="denied"))), "(2) of the status 'denied'"),
+    (Report(status="failed", findings=(replace(FAILED, message=None),)), "(1) whose id and message are not both texts"),
+    (Report(status="failed", findings=(replace(FAILED, requirement=1),)), "(1) whose requirement is 1, no id"),
+    (Report(status="failed", findings=(replace(FAILED, location="line 3"),)), "(1) whose location is 'line 3'"),
+    (Report(status="failed", findings=(replace(FAILED, location=Location(kind="room")),)), "(1) whose location is "),
+    (Report(status="failed", findings=(replace(FAILED, location=Location(kind="line", value=3)),)), "value 3, no"),
+    (SystemExit(3), "the check c raised SystemExit: 3"),
+])  # fmt: skip
+async def test_an_answer_that_is_no_report_is_an_error_that_names_the_check(answer: Any, text: str) -> None:
+    status, executions, said = await gather_from(Counting(answer, answer))
+    assert (status, executions) == ("error", 2) and text in said
+
+
+async def test_the_findings_of_a_report_may_be_a_list() -> None:
+    assert (await gather_from(Counting(Report(status="failed", findings=[FAILED]))))[0] == "failed"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", ["passed", "failed", "denied", "not_run"])

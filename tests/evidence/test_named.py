@@ -212,6 +212,34 @@ def test_a_broken_plug_in_is_one_clear_line(install: Install, code: str, message
     CheckRegistry().resolve(task(custom("facts")))  # it hurts nobody who does not name it
 
 
+CLASS = """
+class made:
+    rank = "deterministic"
+    def __init__(self, spec, surroundings): pass
+    async def run(self, draft): pass
+"""
+
+
+@pytest.mark.parametrize(("code", "message"), [
+    ("def made(draft): return True", "it is a function, but no check: decorate it with @rl.check"),
+    (CLASS.replace("spec, surroundings", "spec"), "its constructor must take (spec, surroundings)"),
+    (CLASS.replace("pass", "{}['x']", 1), "it can't be made: KeyError: 'x'"),
+    (CLASS.replace('rank = "deterministic"', ""), "it has no rank; give its class one: rank = 'deterministic'"),
+    (CLASS.replace("deterministic", "executes"), "its rank is 'executes'; did you mean 'executed'?"),
+    (CLASS.replace('"deterministic"', "['executed']"), "its rank is ['executed']; "),
+    (CLASS.replace("async def", "def"), "it has no coroutine run; write: async def run(self, draft)"),
+    (CLASS.replace("run(", "runs("), "it has no coroutine run"),
+    (CLASS.replace("(self, draft)", "(self)"), "its run must take the draft and nothing else"),
+    (CLASS.replace("rank =", "language = 3; rank ="), "its language is a text such as 'json', not 3"),
+])  # fmt: skip
+def test_a_plug_in_that_is_no_check_is_told_before_anything_runs(install: Install, code: str, message: str) -> None:
+    install("broken_checks", "broken", code)
+    with pytest.raises(WrongUse) as caught:
+        resolved = CheckRegistry().resolve(task(), ["broken"])
+        Checks(resolved.task, kinds=resolved.kinds)
+    assert str(caught.value).startswith("check broken: the plug-in broken of broken_checks: " + message)
+
+
 def test_two_plug_ins_of_one_name_are_wrong_use(install: Install) -> None:
     install("first_checks", "haiku", PLUGIN)
     install("second_checks", "haiku", PLUGIN)
