@@ -18,8 +18,8 @@ from tests.openai_server import Reply
 
 pytestmark = pytest.mark.browser
 
-PROGRAM_OF_DRAFTS = "runner.py"
-"""What runs a draft's code. The syntax gate has another: it compiles the draft and executes nothing."""
+PROGRAM_OF_DRAFTS, PROGRAM_OF_GATES = "runner.py", "text_runner.py"
+"""What runs a draft's code, and what the syntax gate has: it compiles the draft, executes nothing, and asks nobody."""
 
 NO_ISOLATION = """%load_ext reflect_lab
 from pathlib import Path
@@ -66,6 +66,11 @@ class Witness:
         """How many processes for drafts were started, and how often a draft ran."""
         return self._read("started.txt").split().count(PROGRAM_OF_DRAFTS), len(self._read("ran.txt"))
 
+    @property
+    def others(self) -> set[str]:
+        """The programs of the other processes that were started."""
+        return set(self._read("started.txt").split()) - {PROGRAM_OF_DRAFTS}
+
     def _read(self, name: str) -> str:
         file = self.folder / name
         return file.read_text(encoding="utf-8") if file.exists() else ""
@@ -102,7 +107,7 @@ def outcome(page: LabPage, cell: int) -> tuple[str, list[str]]:
     return data["run"]["outcome"]["stop_reason"], found
 
 
-def test_nothing_starts_before_the_click_one_process_after_once_and_the_next_draft_is_asked_for_anew(
+def test_no_process_that_runs_the_draft_starts_before_the_click_one_after_once_and_the_next_is_asked_for_anew(
     open_page: Callable[..., LabPage], lab: Lab, witness: Witness
 ) -> None:
     page = opened(open_page, lab, CELL)
@@ -115,6 +120,7 @@ def test_nothing_starts_before_the_click_one_process_after_once_and_the_next_dra
         assert page.page.evaluate(TOO_WIDE) == []
         assert serious(page) == [], theme
     assert witness.drafts == (0, 0)
+    assert witness.others == {PROGRAM_OF_GATES}
 
     asked.get_by_role("button", name="Run this code once").click()
     again = question(page, rounds=2)
