@@ -20,7 +20,7 @@ from reflect_lab.evidence.sandbox.limits import Limits
 GOAL_MS = {2: 60, 3: 120}
 JOB = {
     "mode": "python", "draft": "def add(a, b):\n    return a + b\n", "setup": "", "code": "assert add(2, 3) == 5",
-    "cases": [[0, 1]], "asked": [None], "raising": [False], "room": [1 << 16, 1 << 19],
+    "cases": [[0, 1]], "asked": [], "raising": [], "room": [1 << 16, 1 << 19],
 }  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def bare() -> None:
 def check(level: Level) -> Callable[[], None]:
     def perform() -> None:
         caged = cage.run_blocking(Path(runner.__file__), JOB, Limits(), level=level)
-        assert caged.answers and caged.answers[-1] == {"done": True}, caged
+        assert caged.answers[-2:] == ({"case": 0, "said": None, "line": None, "values": []}, {"done": True}), caged
 
     return perform
 

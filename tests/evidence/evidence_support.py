@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -85,11 +84,11 @@ def is_alive(pid: int) -> bool:
     return fields[0] not in "ZX" or int(fields[17]) > 1
 
 
-def wait_for(look: Callable[[], T], seconds: float = 5.0) -> T:
+def wait_for(look: Callable[[], T], seconds: float = 20.0) -> T:
     """Looks until it sees something or the time is over; the last look is the answer."""
     end = time.monotonic() + seconds
     while not (seen := look()) and time.monotonic() < end:
-        os.sched_yield()
+        time.sleep(0.005)
     return seen
 
 

@@ -23,7 +23,7 @@ from tests.evidence.evidence_support import Remember, is_alive, run_with, wait_f
 from tests.store.driver import empty_run, roles
 
 DEADLINE_S = 1.5
-WITHIN_S = 3.0
+WITHIN_S = 20.0
 DRAFT = "def f():\n    while True: pass\n"
 SLEEPS = "trap '' TERM; sleep 600 & echo $$ $! > \"$0\"; wait"
 
@@ -93,7 +93,7 @@ async def test_a_check_that_hangs_until_its_own_deadline_is_an_error_and_the_oth
     some = (
         CheckSpec(name="slow", kind="command", options=options),
         CheckSpec(name="short", kind="text", options={"max_words": 9}),
-        CheckSpec(name="loops", kind="python", options={"code": "assert f() == 1", "timeout_s": 0.6}),
+        CheckSpec(name="loops", kind="python", options={"code": "assert f() == 1", "timeout_s": 3}),
         CheckSpec(name="parses", kind="python_syntax"),
     )
     task = Task(text="Write f.", checks=some)
@@ -101,4 +101,4 @@ async def test_a_check_that_hangs_until_its_own_deadline_is_an_error_and_the_oth
     gathered = await Checks(task, code_is_trusted=True, concurrency=2).gather(run_with(task, DRAFT), hooks)
     assert [e.source for e in gathered] == [s.name for s in some], "in the order of the task"
     assert [e.status for e in gathered] == ["error", "passed", "failed", "passed"]
-    assert "no answer within 0.3 s" in gathered[0].text and "no answer within 0.6 s" in gathered[2].text
+    assert "no answer within 0.3 s" in gathered[0].text and "no answer within 3 s" in gathered[2].text

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
 import hashlib
 import inspect
-import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, get_args, overload
+from typing import Any, get_args, overload
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Finding, Location, Rank, Status
@@ -20,16 +17,15 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.kinds.in_process import TRUSTED, ended, guarded, in_thread
+from reflect_lab.evidence.registry import BUILT_IN
 from reflect_lab.evidence.wording import counted, report, shown
 
-T = TypeVar("T")
 Function = Callable[..., Any]
 
 RANKS: tuple[Rank, ...] = ("deterministic", "executed", "retrieval", "model")
 """What a function may call itself. Nobody but a person is `human`."""
 _MOST = 50
-_LEAVE_S = 0.25
-"""Seconds that a cancelled coroutine gets to end by itself."""
 _TEXT = 4000
 
 
@@ -103,8 +99,6 @@ def check(
     """
 
     def decorated(function: Function) -> CustomCheck:
-        from reflect_lab.evidence.registry import BUILT_IN
-
         own = str(name or getattr(function, "__name__", ""))
         if not own.replace("-", "_").replace(".", "_").isidentifier():
             raise WrongUse(f"@check: {shown_option(own)} can't be the name of a check; give it one: @check(name=…)")
@@ -160,10 +154,10 @@ class FunctionCheck:
 
     async def _answer(self, text: str) -> tuple[object, BaseException | None]:
         if inspect.iscoroutinefunction(self._custom.function):
-            return await _ended(_guarded(self._call(text)))
+            return await ended(guarded(self._call(text)))
         answer, fault = await in_thread(lambda: self._call(text))
         if inspect.isawaitable(answer):
-            return await _ended(_guarded(answer))
+            return await ended(guarded(answer))
         return answer, fault
 
     def _reported(self, answer: object) -> Report:
@@ -228,56 +222,7 @@ class _NoAnswer(Exception):
     """What a function answered is no verdict."""
 
 
-TRUSTED = "trusted: a function of this process, not confined"
 _ANSWERS = "return True, False, a text, a list of findings or a Report"
-
-
-async def in_thread(function: Callable[[], T]) -> tuple[T | None, BaseException | None]:
-    """What a function returned or raised, in a thread of its own. When the caller is cancelled the thread is left to
-    itself: it can't be ended, but it is a daemon, so that it keeps no process alive."""
-    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
-    done: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
-
-    def tell(result: T | None, error: BaseException | None) -> None:
-        if not done.done():
-            done.set_result((result, error))
-
-    def work() -> None:
-        result, fault = None, None
-        try:
-            result = context.run(function)
-        except BaseException as error:
-            fault = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, result, fault)
-
-    threading.Thread(target=work, daemon=True, name="reflect-lab-check").start()
-    return await done
-
-
-async def _guarded(work: Awaitable[T]) -> tuple[T | None, BaseException | None]:
-    """What a coroutine returned or raised. SystemExit and the like must not end the loop that runs it."""
-    try:
-        return await work, None
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        return None, error
-    except BaseException as error:
-        return None, error
-
-
-async def _ended(work: Awaitable[T]) -> T:
-    """The result of a coroutine in a task of its own, so that one which refuses to be cancelled holds up nobody."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait({task})
-    except asyncio.CancelledError:
-        task.cancel()
-        await asyncio.wait({task}, timeout=_LEAVE_S)
-        raise
-    return task.result()
 
 
 def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:

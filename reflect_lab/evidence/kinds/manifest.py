@@ -16,7 +16,7 @@ from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.kinds import manifest_program
 from reflect_lab.evidence.kinds.json_mend import unwrapped
-from reflect_lab.evidence.sandbox import cage
+from reflect_lab.evidence.sandbox import strongest
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.wording import counted, report, shown
@@ -75,6 +75,9 @@ class YamlCheck:
 
     async def _looked_at(self, text: str) -> Report:
         caged = await judged({"text": text, "required": self._required, "kinds": list(self._kinds)})
+        return replace(self._told(caged), sandbox=caged.sandbox(None), provenance=caged.provenance(text))
+
+    def _told(self, caged: Caged) -> Report:
         fault = fault_of(caged)
         if fault is not None:
             return fault
@@ -112,7 +115,7 @@ def check_path(path: str, where: str, options: Options) -> None:
 
 
 async def judged(job: Mapping[str, object]) -> Caged:
-    return await cage.run(Path(manifest_program.__file__), job, _LIMITS)
+    return await strongest.run(Path(manifest_program.__file__), job, _LIMITS)
 
 
 def fault_of(caged: Caged) -> Report | None:

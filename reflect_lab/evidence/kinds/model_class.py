@@ -13,7 +13,7 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.kinds import json_mend
-from reflect_lab.evidence.kinds.custom import TRUSTED, in_thread
+from reflect_lab.evidence.kinds.in_process import TRUSTED, in_thread
 from reflect_lab.evidence.kinds.schema import json_path
 from reflect_lab.evidence.wording import counted, report, shown
 

@@ -14,7 +14,7 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
-from reflect_lab.evidence.sandbox import cage, text_runner
+from reflect_lab.evidence.sandbox import strongest, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.wording import counted, report, shown
@@ -59,7 +59,7 @@ class RuffCheck:
         limits = Limits()
         rules = ["--select", ",".join(self._select), *(["--ignore", ",".join(self._ignore)] if self._ignore else [])]
         job = {"mode": "ruff", "program": program, "rules": rules, "text": draft.text}
-        caged = await cage.run(Path(text_runner.__file__), job, limits, readable=(program,))
+        caged = await strongest.run(Path(text_runner.__file__), job, limits, readable=(program,))
         answer = next((one for one in caged.answers if "findings" in one), None)
         sandbox, provenance = caged.sandbox(None), caged.provenance(draft.text)
         if answer is None or caged.is_environments_fault or caged.malformed:

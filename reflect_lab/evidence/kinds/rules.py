@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reflect_lab.core.evidence import Finding, Location, Rank
@@ -15,6 +15,7 @@ from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.kinds import manifest_program
 from reflect_lab.evidence.kinds.manifest import check_path, fault_of, judged, unique, unreadable
+from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.wording import counted, report, shown
 
 OPERATORS = (*manifest_program.OPERATORS, "exists", "absent", "total_at_most")
@@ -90,6 +91,9 @@ class RulesCheck:
 
     async def run(self, draft: Draft) -> Report:
         caged = await judged({"text": draft.text, "rules": self._job})
+        return replace(self._told(caged), sandbox=caged.sandbox(None), provenance=caged.provenance(draft.text))
+
+    def _told(self, caged: Caged) -> Report:
         fault = fault_of(caged)
         if fault is not None:
             return fault

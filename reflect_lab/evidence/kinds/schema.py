@@ -12,7 +12,8 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.kinds import json_mend
-from reflect_lab.evidence.sandbox import cage, text_runner
+from reflect_lab.evidence.sandbox import strongest, text_runner
+from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.wording import counted, report, shown
 
@@ -48,7 +49,7 @@ class SchemaCheck:
                 raise options.wrong(f"the schema is not JSON: {error}") from None
         if not isinstance(self._schema, Mapping | bool):
             raise options.wrong("the schema must be an object, or true or false")
-        caged = cage.run_blocking(Path(text_runner.__file__), {"mode": "schema", "schema": self._schema}, _LIMITS)
+        caged = strongest.run_blocking(Path(text_runner.__file__), {"mode": "schema", "schema": self._schema}, _LIMITS)
         for answer in caged.answers:
             if "schema" in answer:
                 raise options.wrong(f"the schema is not valid: {shown(str(answer['schema']))}")
@@ -67,7 +68,10 @@ class SchemaCheck:
 
     async def _looked_at(self, text: str) -> Report:
         job = {"mode": "schema", "schema": self._schema, "text": text}
-        caged = await cage.run(Path(text_runner.__file__), job, _LIMITS)
+        caged = await strongest.run(Path(text_runner.__file__), job, _LIMITS)
+        return replace(self._told(caged), sandbox=caged.sandbox(None), provenance=caged.provenance(text))
+
+    def _told(self, caged: Caged) -> Report:
         problems: list[Mapping[str, object]] = []
         for answer in caged.answers:
             if "unresolved" in answer:

@@ -11,7 +11,7 @@ from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
-from reflect_lab.evidence.sandbox import cage, text_runner
+from reflect_lab.evidence.sandbox import strongest, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
 from reflect_lab.evidence.wording import counted, shown
@@ -82,7 +82,7 @@ class TextCheck:
         if not patterns:
             return None
         job = {"mode": "search", "patterns": patterns, "text": text}
-        return await cage.run(Path(text_runner.__file__), job, _SEARCH)
+        return await strongest.run(Path(text_runner.__file__), job, _SEARCH)
 
     def _patterns(self, text: str, caged: Caged) -> list[Finding]:
         patterns = [*self._must, *self._must_not]

@@ -17,7 +17,7 @@ from reflect_lab.evidence.permission import consented, permitted
 from reflect_lab.evidence.python.plain import Malformed
 from reflect_lab.evidence.python.splitting import Case, plan
 from reflect_lab.evidence.python.verdicts import Verdict, verdict
-from reflect_lab.evidence.sandbox import cage, interpreter, runner, selftest, text_runner
+from reflect_lab.evidence.sandbox import cage, interpreter, runner, selftest, strongest, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.levels import Level
 from reflect_lab.evidence.sandbox.limits import Limits, nothing_ran, recorded
@@ -51,10 +51,11 @@ class PythonSyntaxCheck:
         if isinstance(instead, selftest.SelfTest):
             caged = await interpreter.run(job, limits, instead.level)
         else:
-            caged = await cage.run(Path(text_runner.__file__), job, limits)
+            caged = await strongest.run(Path(text_runner.__file__), job, limits)
         answers = [a for a in caged.answers if "problem" in a]
         sandbox, provenance = caged.sandbox(None), caged.provenance(draft.text)
-        if caged.is_environments_fault or caged.malformed or caged.is_starved:
+        # Compiling is quick whatever the text: what takes long is a busy machine.
+        if caged.is_environments_fault or caged.malformed or caged.end == "timeout":
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         problem, line = (answers[0]["problem"], answers[0]["line"]) if answers else (_ended(caged, limits), None)
         if problem is None:

@@ -54,16 +54,15 @@ async def run(
     program: Path,
     job: Mapping[str, object],
     limits: Limits,
-    level: Level | None = None,
+    level: Level,
     *,
     readable: Sequence[str] = (),
 ) -> Caged:
-    """Runs `program` on `job` without blocking the event loop: at `level`, by default the strongest that passes its
-    self-test here. Above level 1 the program reads the system's files, this Python's, itself and what is `readable`
-    (absolute paths), and writes below its home folder alone. When the caller is cancelled, all processes are ended
-    before the cancellation goes on."""
+    """Runs `program` on `job` at `level` without blocking the event loop. Above level 1 the program reads the
+    system's files, this Python's, itself and what is `readable` (absolute paths), and writes below its home folder
+    alone. When the caller is cancelled, all processes are ended before the cancellation goes on."""
     switch = StopSwitch()
-    call = partial(run_blocking, program, job, limits, switch, level, readable=readable)
+    call = partial(run_blocking, program, job, limits, level, switch, readable=readable)
     work = asyncio.get_running_loop().run_in_executor(None, call)
     work.add_done_callback(lambda _: switch.close())
     try:
@@ -90,16 +89,12 @@ def run_blocking(
     program: Path,
     job: Mapping[str, object],
     limits: Limits,
+    level: Level,
     switch: StopSwitch | None = None,
-    level: Level | None = None,
     *,
     readable: Sequence[str] = (),
 ) -> Caged:
     """As `run`, for threads. Never raises for anything that the program or the machine does: see `Caged.end`."""
-    if level is None:
-        from reflect_lab.evidence.sandbox.selftest import strongest  # it runs its probes through this module
-
-        level = strongest()
     started = time.monotonic()
     ended = Caged(end="not_started", level=level, limits=limits)
     if not has_process_limits():

@@ -1,4 +1,4 @@
-"""What runs inside the cage beside a draft: python checks and compiling.
+"""What runs inside the cage beside a draft: python checks.
 
 A script of its own (`python -s -P runner.py DESCRIPTOR`): it imports nothing of this package. It reads one job from
 standard input and answers with JSON lines on the descriptor, each with the job's nonce; the last is `{"done": true}`.
@@ -322,7 +322,7 @@ def main() -> None:
         while line:
             line = line[write(descriptor, line) :]
 
-    {"python": python}[str(job["mode"])](job, send)
+    python(job, send)
     for stream in printed:
         stream.flush()
     send(done=True)

@@ -12,7 +12,7 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
 from reflect_lab.evidence.permission import permitted_query
-from reflect_lab.evidence.sandbox import cage
+from reflect_lab.evidence.sandbox import cage, strongest
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits, nothing_ran
 from reflect_lab.evidence.sql import runner as sql_runner
@@ -43,7 +43,7 @@ class SqlSyntaxCheck:
 
     async def run(self, draft: Draft) -> Report:
         limits = _limits(10.0)
-        caged = await cage.run(Path(sql_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
+        caged = await strongest.run(Path(sql_runner.__file__), {"mode": "syntax", "draft": draft.text}, limits)
         sandbox, provenance = caged.sandbox(None), _provenance(caged, draft.text)
         # Parsing is quick whatever the text: what takes long is a busy machine.
         if caged.is_environments_fault or caged.malformed or caged.end == "timeout":

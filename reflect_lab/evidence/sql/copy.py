@@ -1,6 +1,6 @@
 """A small copy of the user's database, made once in a process of its own; queries of drafts only ever see the copy.
 
-The script part (`python sql_copy.py`) reads one job from standard input and answers with JSON on standard output. It
+The script part (`python -s -P copy.py`) reads one job from standard input and answers with JSON on standard output. It
 runs the user's own SQL (set-up and reference queries) on the user's own files, with the rights of the user.
 """
 

@@ -1,6 +1,6 @@
 """What runs inside the cage for SQL: parsing a draft, and running it on a read-only copy of the user's database.
 
-A script of its own (`python -s -P sql_runner.py DESCRIPTOR`): it imports nothing of this package. It reads one job from
+A script of its own (`python -s -P runner.py DESCRIPTOR`): it imports nothing of this package. It reads one job from
 standard input and answers with JSON lines on the descriptor, each with the job's nonce, as soon as something is known;
 the last is `{"done": true}`. All verdicts but those of the check block's own statements are made elsewhere, of values.
 """

@@ -16,7 +16,7 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.evidence.check import Surroundings
 from reflect_lab.evidence.python.check import PythonCheck
-from reflect_lab.evidence.sandbox import cage, runner
+from reflect_lab.evidence.sandbox import cage, runner, selftest
 from reflect_lab.evidence.sandbox.caged import Caged
 from reflect_lab.evidence.sandbox.limits import Limits
 from tests.evidence.evidence_support import evidence_of
@@ -72,7 +72,9 @@ async def python(draft: str, code: str = ADD, **options: object) -> Evidence:
 ])  # fmt: skip
 def test_a_program_that_prints_all_it_can_read_never_prints_an_expected_value(code: str, is_found: bool) -> None:
     job = check(code)._job(Draft(index=0, text=PRINTS_ALL_IT_CAN_READ))
-    caged = cage.run_blocking(Path(runner.__file__), job, Limits(wall_s=60, cpu_s=60, output_bytes=64 << 20))
+    caged = cage.run_blocking(
+        Path(runner.__file__), job, Limits(wall_s=60, cpu_s=60, output_bytes=64 << 20), selftest.strongest()
+    )
     assert caged.end == "exited" and "123456" in caged.output.split()  # its own argument it does find
     assert ("9182736455" in caged.output.split()) is is_found
 
@@ -206,7 +208,7 @@ async def test_all_kinds_of_honest_checks_are_split_and_pass(draft: str, code: s
 
 async def test_a_verdict_near_its_time_limit_is_marked_unstable() -> None:
     slow = await python(
-        "import time\ndef add(a, b):\n    time.sleep(1.1 if a == 2 else 0)\n    return a + b", timeout_s=2
+        "import time\ndef add(a, b):\n    time.sleep(3.5 if a == 2 else 0)\n    return a + b", timeout_s=6
     )
     quick = await python("def add(a, b): return a + b", timeout_s=60)
     assert (slow.status, slow.provenance["stability"]) == ("passed", "unstable")

