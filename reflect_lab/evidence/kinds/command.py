@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
@@ -35,13 +35,13 @@ class CommandCheck:
     Options: `argv` (a list: the program and its arguments, no shell), `file` (the draft is written to a file of this
     name and `{file}` in `argv` stands for its path; without it the draft comes on standard input), `output: json`
     (standard output is a list of findings `{id, message, status, requirement, line or path}`, or `{findings, fix}`,
-    `fix` being the whole draft mended), `env` (names of variables that it gets beside PATH, language and time zone),
+    `fix` being the whole draft mended), `env` (names of variables that it gets beside a few usual ones),
     `timeout_s` (default 60).
 
-    It starts in an empty folder of its own that is removed afterwards; a program with a slash in its name is found from
-    the task's folder. Not more than 256 kB of what it prints are kept, over 64 MB end it, and with it ends all that it
-    started. It is confined by nothing but that: the command is the user's, and so is the trust in it; the evidence
-    says so.
+    It starts in an empty folder of its own that is removed afterwards. A program with a slash in its name is found from
+    the task's folder, and so is an argument that has a slash or a suffix and is a file there (`tool.py`). Not more than
+    256 kB of what it prints are kept, over 64 MB end it, and with it ends all that it started. It is confined by
+    nothing but that: the command is the user's, and so is the trust in it; the evidence says so.
 
     >>> print(look("command", "a TODO", {"argv": ["grep", "-q", "-v", "TODO"]}).summary)
     failed
@@ -72,7 +72,7 @@ class CommandCheck:
         for name in names:
             if not _VARIABLE.fullmatch(name):
                 raise options.wrong(f"env: {shown_option(name)} is no name of a variable; values are not written here")
-        self._argv, self._env = [_program(argv[0], surroundings.folder), *argv[1:]], names
+        self._argv, self._env = _placed(argv, surroundings.folder or Path.cwd()), names
         self._timeout_s = options.seconds("timeout_s", 60.0)
         self._requirement = one_requirement(spec)
         self._requirements = [requirement.id for requirement in surroundings.task.requirements]
@@ -183,9 +183,18 @@ def _location(given: Mapping[str, object], number: int) -> Location | None:
     return Location(kind=kind, value=None if value is None else shown(str(value), 200))  # type: ignore[arg-type]
 
 
-def _program(name: str, folder: Path | None) -> str:
-    """A relative path is one from the task's folder; a bare name is looked up on the PATH."""
-    return str((folder or Path.cwd()) / name) if os.sep in name and not os.path.isabs(name) else name
+def _placed(argv: Sequence[str], folder: Path) -> list[str]:
+    """The command with its relative paths as ones from the task's folder: that of the program, where it has a slash (a
+    bare name is looked up on the PATH), and each argument that has a slash or a suffix and is a file there."""
+    program, *arguments = argv
+    if os.sep in program and not os.path.isabs(program):
+        program = str(folder / program)
+    return [program, *(str(folder / word) if _is_file(word, folder) else word for word in arguments)]
+
+
+def _is_file(word: str, folder: Path) -> bool:
+    looks_like_one = not word.startswith("-") and (os.sep in word or os.path.splitext(word)[1] != "")
+    return looks_like_one and os.path.isfile(folder / word)
 
 
 def _said(ended: ToolEnded) -> str:

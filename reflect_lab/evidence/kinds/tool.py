@@ -68,7 +68,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         self.streams = {1: _Kept(), 2: _Kept()}
-        self.over, self.closed = asyncio.Event(), asyncio.Event()
+        self.over, self.closed, self.exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.is_flood, self._open = False, {1, 2}
 
     def pipe_data_received(self, fd: int, data: bytes | str) -> None:
@@ -84,6 +84,7 @@ class _Watch(asyncio.SubprocessProtocol):
             self.closed.set()
 
     def process_exited(self) -> None:
+        self.exited.set()
         self.over.set()
 
 
@@ -105,7 +106,13 @@ async def run_tool(tool: Tool) -> ToolEnded:
     finally:
         _end_group(transport.get_pid())
         kill_marked(marker)  # what left the group carries the mark in its environment
-        transport.close()
+        try:
+            # Closing collects a program that has ended; the loop's own watcher, if it came later, would complain.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GRACE_S):
+                    await watch.exited.wait()
+        finally:
+            transport.close()
 
 
 async def _attended(tool: Tool, transport: asyncio.SubprocessTransport, watch: _Watch) -> ToolEnded:

@@ -16,6 +16,7 @@ from reflect_lab.core.evidence import Evidence
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.gather import Checks
 from reflect_lab.evidence.kinds import tool
+from reflect_lab.evidence.sandbox.surroundings import _ALLOWED_ENVIRONMENT, environment
 from tests.evidence.evidence_support import Remember, evidence_of, is_alive, run_with, task, wait_for
 
 WAIT_S = 20.0
@@ -92,6 +93,35 @@ async def test_a_relative_program_is_found_from_the_folder_of_the_task(tmp_path:
     assert found.status == "passed"
     (found,) = await Checks(a_task, folder=tmp_path / "tools").gather(run_with(a_task, "x"), Remember())
     assert found.status == "error" and "could not be started: No such file" in found.text
+
+
+async def test_a_file_of_the_folder_of_the_task_may_be_an_argument(tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text(
+        "import sys\nraise SystemExit(sys.argv[1:-1] != ['check', '--as=tool.py', 'no.py'])\n"
+    )
+    (tmp_path / "check").write_text("a word, not this file")
+    argv = [sys.executable, "tool.py", "check", "--as=tool.py", "no.py", "{file}"]
+    a_task = task(CheckSpec(name="c", kind="command", options={"argv": argv, "file": "draft.txt"}))
+    (found,) = await Checks(a_task, folder=tmp_path).gather(run_with(a_task, "x"), Remember())
+    assert found.status == "passed", found.text
+    (found,) = await Checks(a_task, folder=tmp_path.parent).gather(run_with(a_task, "x"), Remember())
+    assert found.status == "error"
+
+
+async def test_programs_that_are_ended_at_their_deadline_leave_no_word_about_it(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    late = tool.Tool(argv=["sh", "-c", "sleep 60 & sleep 60"], input=b"", folder=str(tmp_path), timeout_s=0.1)
+    ended = await asyncio.gather(*(tool.run_tool(late) for _ in range(20)))
+    assert {one.why for one in ended} == {"gave no answer within 0.1 s"}
+    assert caplog.records == []
+
+
+def test_the_page_says_the_whole_environment_of_a_command() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "checks.md").read_text(encoding="utf-8")
+    section = page.partition("### `command`")[2].partition("\n## ")[0]
+    for name in {*environment("", ""), *_ALLOWED_ENVIRONMENT}:
+        assert name.endswith("_NUM_THREADS") or f"`{name}" in section, name
 
 
 FINDINGS = [
