@@ -14,6 +14,7 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
 from reflect_lab.evidence.permission import consented, permitted
+from reflect_lab.evidence.python.idle import asserts_anything, idle_test
 from reflect_lab.evidence.python.plain import Malformed
 from reflect_lab.evidence.python.splitting import Case, plan
 from reflect_lab.evidence.python.verdicts import Verdict, verdict
@@ -76,6 +77,7 @@ class PythonCheck:
 
     Every top-level `assert` or `with raises(…)` (and every loop, `with` or `try` that holds one) is a case, together
     with the statements before it; a block without any is one case, which must not raise. All cases run in one process.
+    Tests that judge nothing (`test_…` functions that nothing calls, comparisons without `assert`) are refused.
 
     A case is split where that is possible (see `splitting`): the draft's process performs the calls and answers with
     plain values, which are compared here; what is expected never enters it. The evidence is `split` where all its cases
@@ -98,6 +100,9 @@ class PythonCheck:
         _refuse_invalid(self._setup, options, "its set-up")
         if not _refuse_invalid(self._code, options, "the check's code"):
             raise options.wrong("the check's code is empty")
+        if (idle := idle_test(self._code, self._setup)) is not None:
+            raise options.wrong(idle)
+        self._asserts = asserts_anything(self._code, self._setup)
         self._plan = plan(self._code)
         self._requirement = one_requirement(spec)
         self._surroundings = surroundings
@@ -173,6 +178,8 @@ class PythonCheck:
     def _summary(self, findings: tuple[Finding, ...], stability: str) -> str:
         passed = sum(f.status == "passed" for f in findings)
         text = f"{passed} of {counted(len(findings), 'case')} passed"
+        if not self._asserts:
+            text += "; nothing is asserted: it only must not raise"
         beside = sum(not case.is_split for case in self._plan.cases)
         if beside:
             text += (
@@ -202,14 +209,17 @@ class PythonCheck:
     def _findings(self, caged: Caged) -> tuple[Finding, ...]:
         answers = {answer["case"]: answer for answer in caged.answers if "case" in answer}
         loading = next((a for a in caged.answers if a.get("draft") is not None), None)
-        why, line = _ended(caged, self._limits), None
+        why, line, later = _ended(caged, self._limits), None, None
         if loading is not None:
             why, line = f"not reached, the draft raised {shown(str(loading['draft']))}", loading["line"]
         elif answers or any("draft" in a for a in caged.answers):
-            why = f"not finished, {why}"
-        missing = Verdict(status="failed", said=why, line=line)
+            # Cases are performed in order: the first that is missing gave no answer, the others had no turn.
+            why, later = f"not finished, {why}", f"not reached: case {len(answers) + 1} gave no answer"
+        missing = [Verdict(status="failed", said=said, line=line) for said in (why, later or why)]
         return tuple(
-            self._finding(number, case, _verdict(case, answers[number]) if number in answers else missing)
+            self._finding(
+                number, case, _verdict(case, answers[number]) if number in answers else missing[number > len(answers)]
+            )
             for number, case in enumerate(self._plan.cases)
         )
 

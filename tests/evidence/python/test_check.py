@@ -183,6 +183,24 @@ async def test_an_endless_loop_ends_with_its_limit() -> None:
     assert (evidence.status, evidence.provenance["exit"]) == ("failed", "timeout")
 
 
+@pytest.mark.parametrize("end", ["while True: pass", "import os; os._exit(0)"])
+async def test_cases_after_one_that_gave_no_answer_are_not_blamed_for_it(end: str) -> None:
+    draft = f"def f(x):\n    if x == 2:\n        {end}\n    return 4"
+    evidence = await python(
+        draft, "assert f(1) == 4\nassert f(2) == 4\nassert f(3) == 4\nassert f(4) == 4", timeout_s=1
+    )
+    assert [f.status for f in evidence.findings] == ["passed", "failed", "failed", "failed"]
+    assert evidence.findings[1].message.startswith("assert f(2) == 4: not finished, ")
+    assert [f.message for f in evidence.findings[2:]] == [
+        f"assert f({x}) == 4: not reached: case 2 gave no answer" for x in (3, 4)
+    ]
+
+
+async def test_where_the_draft_itself_gives_no_answer_no_case_is_blamed() -> None:
+    evidence = await python("while True: pass", "assert f(1) == 4\nassert f(2) == 4", timeout_s=1)
+    assert [f.message.partition(": ")[2] for f in evidence.findings] == ["no answer within 1 s"] * 2
+
+
 async def test_catching_every_exception_does_not_outlive_the_limit() -> None:
     draft = "def f(x):\n  while True:\n    try:\n      while True: pass\n    except BaseException: pass"
     start = time.monotonic()

@@ -45,6 +45,16 @@ async def test_a_pure_function_is_judged_and_the_record_says_where() -> None:
     assert evidence.provenance["python"].startswith("monty ") and len(evidence.provenance["code_sha256"]) == 64
 
 
+async def test_cases_after_the_one_that_took_all_memory_are_not_blamed_for_it() -> None:
+    draft = "def add(a, b):\n    return len([0] * 10**10) if a == 2 else a + b"
+    evidence = await judged(draft, "assert add(0, 0) == 0\nassert add(2, 3) == 5\nassert add(1, 1) == 2")
+    assert [f.message.partition(": ")[2] for f in evidence.findings] == [
+        "",
+        "not finished, it needs over 256 MiB",
+        "not reached: case 2 gave no answer",
+    ]
+
+
 FAILURES = {
     "a wrong value": ("def add(a, b): return a - b", "got -1"),
     "None in a sum": ("def add(a, b):\n    return a + None", "raised TypeError"),
