@@ -104,10 +104,19 @@ class SqlCheck:
         self._requirement = one_requirement(spec)
         self._tests = repr(sorted(spec.options.items()))
         self._copy = copied(self._options, spec.name, surroundings.folder or Path())
-        for name in (*(f.table for f in self._options.filters), *filter(None, [self._options.grain])):
-            if self._copy.table(name) is None:
-                wrong = Options(spec, spec.options).wrong
-                raise wrong(f"the database has no table {shown(name)}; {did_you_mean(name, self._copy.rows)}")
+        self._refuse_unknown(Options(spec, spec.options))
+
+    def _refuse_unknown(self, options: Options) -> None:
+        """Tables and columns that the database does not have: no query could ever do what they ask for."""
+        tables = [(wanted.table, wanted.column) for wanted in self._options.filters]
+        for name, column in [*tables, *([(self._options.grain, None)] if self._options.grain else [])]:
+            table = self._copy.table(name)
+            if table is None:
+                raise options.wrong(f"the database has no table {shown(name)}; {did_you_mean(name, self._copy.rows)}")
+            columns = self._copy.columns[table]
+            if column is not None and column.casefold() not in map(str.casefold, columns):
+                hint = did_you_mean(column, columns)
+                raise options.wrong(f"filter: the table {shown(table)} has no column {shown(column)}; {hint}")
 
     async def run(self, draft: Draft) -> Report:
         level = await permitted_query(self._surroundings)

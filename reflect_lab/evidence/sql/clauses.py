@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from reflect_lab.core.evidence import Location
 
 _TOKEN = re.compile(
-    r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|"(?P<quoted>(?:[^"]|"")*)(?:"|\Z)|(?P<word>[^\W\d]\w*)""",
+    r"""--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*(?:'|\Z)|"(?P<quoted>(?:[^"]|"")*)(?:"|\Z)|(?P<word>[^\W\d]\w*)|(?P<bracket>[()])""",
     re.DOTALL,
 )
 _OPENS = (
@@ -44,5 +44,16 @@ def clause_of(sql: str, name: str, *keywords: str) -> Location:
     """The first clause of one of these keywords that holds a name; the whole draft where there is none."""
     for keyword, start, end, words in _clauses(sql):
         if keyword in keywords and name.casefold() in words:
-            return Location(kind="clause", value=sql[start:end].strip().rstrip(";)").rstrip()[:_SHOWN])
+            return Location(kind="clause", value=_own(sql[start:end]).strip().rstrip(";").rstrip()[:_SHOWN])
     return Location(kind="whole")
+
+
+def _own(clause: str) -> str:
+    """A clause up to the bracket that closes what it stands in."""
+    depth = 0
+    for token in _TOKEN.finditer(clause):
+        if token["bracket"]:
+            depth += 1 if token["bracket"] == "(" else -1
+        if depth < 0:
+            return clause[: token.start()]
+    return clause

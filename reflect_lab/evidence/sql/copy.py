@@ -18,7 +18,7 @@ class Unusable(Exception):
 
 
 def make(job: Job) -> Job:
-    """Makes the copy; answers with the tables `{name: [rows, rows copied]}`, reference values and cases."""
+    """Makes the copy; answers with the tables `{name: [rows, rows copied]}`, their columns, reference values, cases."""
     import duckdb
 
     connection = duckdb.connect(":memory:", config={"threads": "1"})
@@ -26,7 +26,8 @@ def make(job: Job) -> Job:
         _open(connection, job)
         tables = _copied(connection, str(job["copy"]), int(job["sample"]))
         references = {column: _reference(connection, column, query) for column, query in job["references"].items()}
-        return {"tables": tables, "references": references, "cases": _cases(connection, str(job["code"]))}
+        cases = _cases(connection, str(job["code"]))
+        return {"tables": tables, "columns": _columns(connection), "references": references, "cases": cases}
     except duckdb.Error as error:
         raise Unusable(str(error).partition("\n\nLINE")[0]) from None
     finally:
@@ -84,6 +85,17 @@ def _copied(connection: Any, file: str, sample: int) -> dict[str, list[int]]:
         tables[name] = [rows, min(rows, sample)]
     connection.execute("DETACH small_copy")
     return tables
+
+
+def _columns(connection: Any) -> dict[str, list[str]]:
+    """The columns of each table and view, in order."""
+    columns: dict[str, list[str]] = {}
+    for table, column in connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name IN ('memory', 'temp') "
+        "AND NOT internal ORDER BY ALL"
+    ).fetchall():
+        columns.setdefault(table, []).append(column)
+    return columns
 
 
 def _reference(connection: Any, column: str, query: str) -> float:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +25,13 @@ _MOST_BYTES = 32 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Copy:
-    """The copy's file (compressed, base64), for each table its rows and those copied, what the totals must be, and the
-    check block's statements."""
+    """The copy's file (compressed, base64), for each table its rows, those copied and its columns, what the totals must
+    be, and the check block's statements."""
 
     data: str
     rows: Mapping[str, int]
     copied: Mapping[str, int]
+    columns: Mapping[str, Sequence[str]]
     references: Mapping[str, float]
     cases: tuple[str, ...]
 
@@ -70,6 +71,7 @@ def copied(options: SqlOptions, check: str, folder: Path) -> Copy:
     return Copy(
         data=base64.b64encode(zlib.compress(data, 1)).decode(),
         rows={name: rows for name, (rows, _) in answer["tables"].items()},
+        columns=answer["columns"],
         copied={name: kept for name, (_, kept) in answer["tables"].items()},
         references={**numbers, **answer["references"]},
         cases=tuple(answer["cases"]),

@@ -210,6 +210,8 @@ async def test_files_become_tables(tmp_path: Path) -> None:
         ({"setup": "CREATE TABLE t AS SELECT nothing"}, "nothing"),
         ({"setup": SETUP, "filter": "order.day"}, "did you mean 'orders'?"),
         ({"setup": SETUP, "grain": "nope"}, "no table nope"),
+        ({"setup": SETUP, "filter": ["orders.dy"]}, "filter: the table orders has no column dy; did you mean 'day'?"),
+        ({"setup": "CREATE VIEW v AS SELECT 1 AS day", "filter": "V.days"}, "the table v has no column days"),
         ({"setup": SETUP, "totals": {"amount": "SELECT id FROM orders"}}, "must give one value"),
         ({"setup": SETUP, "totals": {"amount": "SELECT 'x'"}}, "gives no number"),
         ({"setup": SETUP, "totals": {"amount": True}}, "must be a number or a query"),

@@ -31,6 +31,21 @@ def test_the_clause_that_holds_a_name_stands_in_the_query(name: str, keywords: t
     assert clause in QUERY
 
 
+@pytest.mark.parametrize(
+    ("query", "clause"),
+    [
+        ("SELECT 1 FROM orders JOIN rates USING (currency)", "JOIN rates USING (currency)"),
+        ("SELECT 1 FROM orders JOIN rates USING (currency);", "JOIN rates USING (currency)"),
+        ("SELECT 1 FROM (SELECT * FROM orders JOIN rates USING (currency)) t", "JOIN rates USING (currency)"),
+        ("WITH r AS (SELECT * FROM rates ) SELECT 1 FROM r", "FROM rates"),
+        ("SELECT * FROM f(g(rates)) WHERE x", "FROM f(g(rates))"),
+        ("SELECT * FROM rates r /* :) */ , t -- )\n WHERE x", "FROM rates r /* :) */ , t -- )"),
+    ],
+)
+def test_a_clause_keeps_its_own_brackets_and_no_others(query: str, clause: str) -> None:
+    assert clause_of(query, "rates", "join", "from").value == clause
+
+
 @pytest.mark.parametrize("query", ["", "SELECT 1", "SELECT 'orders'", "-- FROM orders", 'FROM "or', "FROM 'or", "/*"])
 def test_a_name_that_stands_in_no_clause_is_located_at_the_whole(query: str) -> None:
     assert clause_of(query, "orders", "from", "join").kind == "whole"
