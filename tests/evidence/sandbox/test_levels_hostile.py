@@ -41,7 +41,9 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside
     (tmp_path / "homes").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "homes"))
     monkeypatch.setenv("OPENAI_API_KEY", "sk-CANARY-in-the-environment")
-    watched = Outside(tmp_path / "outside", ports=(0,), name=f"reflect-canary-{os.getpid()}")
+    # Not a port that the system gives out: a client that tries again to reach a server of another test would find it.
+    port = 20_000 + os.getpid() % 10_000
+    watched = Outside(tmp_path / "outside", ports=(port,), name=f"reflect-canary-{os.getpid()}")
     yield watched
     watched.close()
 
