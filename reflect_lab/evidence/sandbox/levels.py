@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -41,11 +42,18 @@ _SYSTEM = (
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime", "/etc/timezone", "/etc/nsswitch.conf",
     "/etc/passwd", "/etc/group", "/etc/mime.types", "/etc/os-release", "/sys/devices/system/cpu",
 )  # fmt: skip
+_VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
+_OF_A_PREFIX = (
+    "bin", "lib", "lib64", f"include/{_VERSION}", "share/zoneinfo", "pyvenv.cfg", "Lib", "DLLs", "Scripts",
+)  # fmt: skip
 _KERNELS_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/self/cgroup")
 """How large the machine is, and in which control group the process is (`self`: the one that restricts itself)."""
 _GROUPS_FACTS = (
     "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.max", "memory.high", "memory.limit_in_bytes",
 )  # fmt: skip
+_SECRETS = r"--?[\w-]*(?i:key|token|secret|passw|credential)[\w-]*"
+_SECRET_OPTION = re.compile(_SECRETS)
+_GIVEN = re.compile(rf"(?:^|(?<=\s))(?:(?:--?[\w-]+=|-[A-Za-z])?[A-Za-z_]\w*|{_SECRETS})=")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -81,7 +89,7 @@ class Level:
     def provenance(self) -> dict[str, str]:
         """What confined a process, to be told apart later: the filter's hash and the program's version."""
         if self.number == "X":
-            return {"sandbox_command": shlex.join(self.command)}
+            return {"sandbox_command": told_command(self.command)}
         version = {"monty" if self.number == "W" else "bwrap": self.version} if self.version else {}
         if self.number not in (2, 3):
             return version
@@ -114,6 +122,20 @@ class Level:
         }
 
 
+def told_command(command: Sequence[str]) -> str:
+    """The command of level X as it may be shown and recorded: what `NAME=value` gives to a variable is left out, and
+    the value of an option whose name tells of a secret."""
+    told: list[str] = []
+    for argument in command:
+        given = _GIVEN.search(argument)
+        is_secret = bool(told) and _SECRET_OPTION.fullmatch(told[-1]) is not None
+        if is_secret and not argument.startswith("-"):
+            told.append("…")
+        else:
+            told.append(argument if given is None else f"{argument[: given.end()]}…")
+    return shlex.join(told)
+
+
 PROCESS = Level(number=1, selftest="none: this level isolates nothing")
 
 
@@ -141,14 +163,22 @@ def found() -> tuple[list[Level], list[str]]:
 def system_paths() -> tuple[str, ...]:
     """What a confined process may read and execute: the system, and this Python with its packages.
 
-    A prefix that holds the home folder is left out: Python may not start then, and the self-test says so.
+    Of a prefix it is the folders that Python itself needs: a virtual environment may be made in a project's folder,
+    whose own files are beside them. A prefix that holds the home folder is left out: Python may not start then, and the
+    self-test says so.
     """
     home = Path.home().resolve()
     python = {os.path.realpath(p) for p in (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)}
     python |= {sys.prefix, sys.base_prefix}
     kept = [p for p in sorted(python) if not home.is_relative_to(os.path.realpath(p))]
+    parts = [os.path.join(prefix, part) for prefix in kept for part in _OF_A_PREFIX]
     inside = tuple(f"{p}/" for p in _SYSTEM)
-    return (*(p for p in _SYSTEM if os.path.exists(p)), *(p for p in kept if not f"{p}/".startswith(inside)))
+    return tuple(p for p in (*_SYSTEM, *(p for p in parts if not f"{p}/".startswith(inside))) if os.path.exists(p))
+
+
+def is_systems(path: str) -> bool:
+    """Whether a confined process may read this path (a real one, without links)."""
+    return any(Path(path).is_relative_to(os.path.realpath(allowed)) for allowed in system_paths())
 
 
 def _group_files() -> list[str]:

@@ -10,17 +10,23 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 
-def reads(path: str) -> None:
-    with open(path, encoding="utf-8") as file:
-        file.read()
+def opens(path: str) -> None:
+    with open(path, "rb"):
+        pass
 
 
 def writes(path: str) -> None:
     with open(path, "a", encoding="utf-8") as file:
         file.write("x")
+
+
+def writes_one_of(paths: list[str]) -> None:
+    if not any(works(partial(writes, path)) for path in paths):
+        raise PermissionError("none can be written")
 
 
 def opens_a_socket(family: str) -> None:
@@ -43,6 +49,11 @@ def keeps_a_file() -> None:
         file.seek(0)
         if file.read() != "kept":
             raise OSError("a file lost what was written")
+
+
+def opens_a_device() -> None:
+    with open("/dev/null", "r+b", buffering=0) as device:
+        device.write(b"x")
 
 
 def starts_a_child() -> None:
@@ -71,12 +82,17 @@ def works(attempt: Callable[[], None]) -> bool:
 def tried(job: dict[str, Any]) -> dict[str, list[str]]:
     """What was reached and what is missing, in words."""
     forbidden: dict[str, Callable[[], None]] = {
-        "a file outside": lambda: reads(job["canary"]),
-        "writing a file outside": lambda: writes(job["canary"]),
+        **{name: partial(opens, path) for name, path in job["canaries"].items()},
+        "writing a file outside": lambda: writes_one_of(job["made"]),
         "its parent, by a signal": lambda: signals_its_parent(job["namespace"]),
-        **{f"a socket ({f})": lambda f=f: opens_a_socket(f) for f in ("AF_INET", "AF_INET6", "AF_UNIX")},  # type: ignore[misc]
+        **{f"a socket ({f})": partial(opens_a_socket, f) for f in ("AF_INET", "AF_INET6", "AF_UNIX")},
     }
-    needed = {"files": keeps_a_file, "child processes": starts_a_child, "threads": starts_a_thread}
+    needed = {
+        "files": keeps_a_file,
+        "/dev/null": opens_a_device,
+        "child processes": starts_a_child,
+        "threads": starts_a_thread,
+    }
     return {
         "reached": [name for name, attempt in forbidden.items() if works(attempt)],
         "missing": [name for name, attempt in needed.items() if not works(attempt)],

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import json
 import os
-import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reflect_lab.evidence.sandbox import cage, external, interpreter, probe
 from reflect_lab.evidence.sandbox.caged import Caged
+from reflect_lab.evidence.sandbox.canaries import Canaries, canaries
 from reflect_lab.evidence.sandbox.levels import PROCESS, Level, found
 from reflect_lab.evidence.sandbox.limits import Limits
 
@@ -98,16 +98,13 @@ class Machine:
 
 
 def tested(level: Level) -> SelfTest:
-    """Runs the self-test of a level: the probe must fail to read or write a canary, to open a socket and to signal its
-    parent, and must be able to keep a file, start a child and a thread."""
+    """Runs the self-test of a level: the probe must fail to read or write the canaries, to open a socket and to signal
+    its parent, and must be able to keep a file, open a device, start a child and a thread."""
     started = time.monotonic()
     try:
-        with tempfile.TemporaryDirectory(prefix="reflect-lab-canary-") as folder:
-            canary = Path(folder, "canary")
-            canary.write_text("canary")
-            job = {"canary": str(canary), "namespace": _namespace()}
-            why = _verdict(cage.run_blocking(Path(probe.__file__), job, _LIMITS, level=level))
-            if why is None and canary.read_text() != "canary":
+        with canaries() as outside:
+            why = _verdict(cage.run_blocking(Path(probe.__file__), _job(outside), _LIMITS, level=level))
+            if why is None and not outside.are_whole:
                 why = "the probe wrote a file outside"
     except OSError as error:
         why = f"the probe could not be made: {error}"
@@ -148,14 +145,13 @@ def interpreted() -> SelfTest | str:
     if level is None:
         return interpreter.MISSING
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="reflect-lab-canary-") as folder:
-        canary = Path(folder, "canary")
-        canary.write_text("canary")
-        call = f"tried({str(canary)!r}, {str(Path(folder, 'new'))!r})"
+    with canaries() as outside:
+        canary = outside.made[0]
+        call = f"tried({canary!r}, {f'{canary}-new'!r})"
         job = {"mode": "python", "setup": "", "draft": _PROBE, "code": f"({call},)", "cases": [[0, 1]], "asked": [0],
                "raising": [], "room": [1 << 16, 1 << 16]}  # fmt: skip
         why = _interpreters_verdict(interpreter.run_blocking(job, _LIMITS, level))
-        if why is None and (canary.read_text() != "canary" or len(os.listdir(folder)) > 1):
+        if why is None and not outside.are_whole:
             why = "the probe wrote a file"
     return SelfTest(level=replace(level, selftest=why or PASSED), why=why, seconds=time.monotonic() - started)
 
@@ -176,17 +172,18 @@ def commanded(command: tuple[str, ...]) -> SelfTest | str:
     level = external.level(command)
     if isinstance(level, str):
         return level
-    with tempfile.TemporaryDirectory(prefix="reflect-lab-canary-") as folder:
-        canary = Path(folder, "canary")
-        canary.write_text("canary")
-        job = {"canary": str(canary), "namespace": _namespace()}
-        caged = cage.run_blocking(Path(probe.__file__), job, _EXTERNAL_LIMITS, level=level)
+    with canaries() as outside:
+        caged = cage.run_blocking(Path(probe.__file__), _job(outside), _EXTERNAL_LIMITS, level=level)
     answer = caged.answers[0] if caged.answers else {}
     honest = replace(caged, answers=({**answer, "reached": []},) if answer else ())
     why = caged.problem if caged.end == "not_started" else _verdict(honest)
     reached = ", ".join(map(str, reach)) if isinstance(reach := answer.get("reached"), list) else ""
     said = why or f"{PASSED}; the probe could reach {reached or 'nothing that it tried'}"
     return SelfTest(level=replace(level, selftest=said), why=why, seconds=caged.seconds)
+
+
+def _job(outside: Canaries) -> dict[str, object]:
+    return {"canaries": outside.files, "made": outside.made, "namespace": _namespace()}
 
 
 def _namespace() -> str:
