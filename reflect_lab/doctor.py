@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Literal
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.evidence.sandbox import selftest
 from reflect_lab.evidence.sandbox.landlock import SCOPES_SIGNALS
-from reflect_lab.evidence.sandbox.levels import Level
+from reflect_lab.evidence.sandbox.levels import Level, told_command
 from reflect_lab.models import embedded
 from reflect_lab.models.config import load_config
 from reflect_lab.session import Session, versions
@@ -157,7 +156,7 @@ def _external(session: Session) -> Diagnosis:
     except WrongUse:
         advice = "name one that runs a Python program, [sandbox] command = [...] in reflect-lab.toml: docs/sandbox.md"
         return Diagnosis(part=part, state="note", found="no command is named", advice=advice)
-    words = session.redactor.text(shlex.join(command))
+    words = session.redactor.text(told_command(command))
     test = selftest.commanded(command)
     if isinstance(test, str) or test.why is not None:
         why = test if isinstance(test, str) else f"self-test failed: {test.why}"

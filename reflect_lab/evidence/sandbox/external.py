@@ -50,6 +50,8 @@ if child:
     code = os.waitstatus_to_exitcode(over[1])
     os._exit(code if code >= 0 else 128 - code)
 os.chdir(folder)
+os.environ.update({{"TZ": "UTC", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}})
+time.tzset()
 job = {job!r}
 begun = [sys.version.split()[0], sys.executable]
 os.write(answers, json.dumps({{"nonce": json.loads(job)["nonce"], {begun!r}: begun}}).encode() + b"\\n")

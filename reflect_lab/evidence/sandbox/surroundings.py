@@ -20,18 +20,21 @@ log = logging.getLogger(__name__)
 _REMOVE_S = 30.0
 _PATIENCE_S = 0.1
 _SMALL = 200
-_ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+_ALLOWED_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
 _MARKER = "REFLECT_LAB_CAGE"
 
 
 def environment(home: str, marker: str) -> dict[str, str]:
-    """The whole environment of a caged process: an allow-list, so that no key can be in it."""
+    """The whole environment of a caged process: an allow-list, so that no key can be in it. Language and time zone are
+    the same everywhere, so that a draft is judged alike on every machine."""
     kept = {name: os.environ[name] for name in _ALLOWED_ENVIRONMENT if name in os.environ}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {
         "PATH": os.defpath,
-        "LANG": "C.UTF-8",
         **kept,
+        "LANG": "C.UTF-8",
+        "LC_ALL": "C.UTF-8",
+        "TZ": "UTC",
         **threads,
         "HOME": home,
         "TMPDIR": home,

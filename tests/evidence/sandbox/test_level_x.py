@@ -16,7 +16,7 @@ import pytest
 from reflect_lab.core.evidence import Evidence
 from reflect_lab.evidence.sandbox import cage, runner, selftest
 from reflect_lab.evidence.sandbox.caged import Caged
-from reflect_lab.evidence.sandbox.levels import Level
+from reflect_lab.evidence.sandbox.levels import Level, told_command
 from reflect_lab.evidence.sandbox.limits import Limits
 from tests.evidence.evidence_support import evidence_of, is_alive, wait_for
 
@@ -51,6 +51,20 @@ async def test_a_draft_is_judged_and_the_record_says_by_what() -> None:
     assert evidence.provenance["interpreter"] == sys.executable
     evidence = await judged("def add(a, b): return a - b")
     assert evidence.status == "failed" and "got -1" in evidence.text
+
+
+async def test_a_secret_in_the_command_is_not_recorded() -> None:
+    command = ("env", "API_TOKEN=sk-secret-123", *PYTHON)
+    evidence = await judged("def add(a, b): return a + b", command)
+    assert evidence.status == "passed" and "sk-secret-123" not in repr(evidence)
+    assert evidence.provenance["sandbox_command"] == f"{shutil.which('env')} 'API_TOKEN=…' {sys.executable} -I -"
+
+
+def test_what_is_told_of_a_command_has_no_values_of_variables_and_secret_options() -> None:
+    given = ["docker", "run", "-i", "--network=none", "-eA=hush", "-e", "B=hush", "--env=C=hush", "--api-key=hush"]
+    given += ["--password", "hush", "sh", "-c", "exec env D='hush 1' python"]
+    told = told_command(given)
+    assert "hush" not in told and told.startswith("docker run -i --network=none '-eA=…' -e 'B=…' '--env=C=…'")
 
 
 async def test_asserts_that_cannot_be_split_run_there_and_say_so() -> None:
