@@ -59,11 +59,19 @@ def read(text: str) -> list[Any]:
         return found
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise Unreadable(str(error.problem or error.context), mark.line + 1 if mark else None) from None
+        problem = _a_tab(text, mark) or str(error.problem or error.context)
+        raise Unreadable(problem, mark.line + 1 if mark else None) from None
     except yaml.YAMLError as error:
         raise Unreadable(" ".join(str(error).split())[:200], None) from None
     except (ValueError, RecursionError, OverflowError) as error:
         raise Unreadable(f"{type(error).__name__}: {error}", None) from None
+
+
+def _a_tab(text: str, mark: Any) -> str | None:
+    """What is wrong at a place where a tab stands, which its reader only calls a character."""
+    lines = text.splitlines()
+    is_tab = mark is not None and mark.line < len(lines) and lines[mark.line][mark.column :][:1] == "\t"
+    return "a tab, where YAML allows only spaces" if is_tab else None
 
 
 def _plain() -> dict[str, Any]:
@@ -197,6 +205,21 @@ def number(value: Any) -> Any:
     return base * Fraction(10) ** power if abs(power) <= 300 else None
 
 
+def quantity(amount: Any, like: Any) -> str:
+    """An exact amount in the unit of another quantity, or in the largest smaller one in which it is whole."""
+    from fractions import Fraction
+
+    match = _QUANTITY.fullmatch(str(like))
+    suffix = (match[2] if match else None) or ""
+    if suffix in _SUFFIXES:
+        sizes = {unit: Fraction(up, down) for unit, (up, down) in {**_SUFFIXES, "": (1, 1)}.items()}
+        family = [unit for unit in sizes if unit.endswith("i") == suffix.endswith("i")]
+        for unit in sorted(family, key=lambda unit: -sizes[unit]):
+            if sizes[unit] <= sizes[suffix] and (amount / sizes[unit]).denominator == 1:
+                return f"{amount / sizes[unit]}{unit}"
+    return str(int(amount) if amount == int(amount) else float(amount))
+
+
 def same(one: Any, other: Any) -> bool:
     """Equal as JSON has it: `true` is not 1. Two quantities are equal by value."""
     if isinstance(one, bool) or isinstance(other, bool):
@@ -313,8 +336,7 @@ def _problems(documents: list[Any], job: Mapping[str, Any]) -> Iterator[dict[str
             for index, at, value in odd:
                 yield {"rule": position, "at": roots[index] + at[1:], "value": shown(value), "is_there": True}
             if amount > number(rule["value"]):
-                exact = int(amount) if amount == int(amount) else float(amount)
-                yield {"rule": position, "at": None, "value": str(exact), "is_there": True}
+                yield {"rule": position, "at": None, "value": quantity(amount, rule["value"]), "is_there": True}
 
 
 def shown(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ from reflect_lab.evidence.check import Options, Report, Surroundings, one_requir
 from reflect_lab.evidence.kinds import json_mend
 from reflect_lab.evidence.kinds.in_process import TRUSTED, in_thread
 from reflect_lab.evidence.kinds.schema import json_path
+from reflect_lab.evidence.sandbox.text_runner import keys_twice, pairs
 from reflect_lab.evidence.wording import counted, report, shown
 
 if TYPE_CHECKING:
@@ -69,20 +71,32 @@ class PydanticCheck:
 
         try:
             async with asyncio.timeout(self._timeout_s) as deadline:
-                _, fault = await in_thread(lambda: self._model.model_validate_json(text, strict=self._strict or None))
+                twice, fault = await in_thread(lambda: self._validated(text))
         except TimeoutError:
             if not deadline.expired():
                 raise
             return Report(status="error", text=f"the model class gave no answer within {self._timeout_s:g} s")
+        if fault is None and twice:
+            errors = [{"loc": path, "type": "twice", "msg": "the key stands there twice"} for path in twice]
+            found = self._findings(errors)
+            return Report(status="failed", text=report("it has two readings", found), findings=found)
         if fault is None:
             return Report(status="passed", text=f"JSON that {self._model.__name__} takes")
         if not isinstance(fault, ValidationError):
             said = f"{type(fault).__name__}: {shown(str(fault), 300)}"
             return Report(status="error", text=f"a validator of {self._model.__name__} raised {said}")
-        errors = cast("list[Mapping[str, Any]]", fault.errors(include_url=False, include_context=False))
-        findings = self._findings(errors)
-        summary = f"{counted(len(errors), 'problem')} with {self._model.__name__}"
+        wrong = cast("list[Mapping[str, Any]]", fault.errors(include_url=False, include_context=False))
+        findings = self._findings(wrong)
+        summary = f"{counted(len(wrong), 'problem')} with {self._model.__name__}"
         return Report(status="failed", text=report(summary, findings), findings=findings)
+
+    def _validated(self, text: str) -> list[list[str | int]]:
+        """Raises what the class raises. Answers with the keys that stand twice; the class saw the last of each."""
+        self._model.model_validate_json(text, strict=self._strict or None)
+        try:
+            return keys_twice(json.loads(text, object_pairs_hook=pairs))
+        except (ValueError, RecursionError):
+            return []  # it reads what Python's reader does not
 
     def _findings(self, errors: Sequence[Mapping[str, Any]]) -> tuple[Finding, ...]:
         found: dict[str, Finding] = {}

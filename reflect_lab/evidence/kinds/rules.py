@@ -63,7 +63,7 @@ class RulesCheck:
     >>> quota = {"id": "quota", "path": path, "times": "spec.replicas", "operator": "total_at_most", "value": "3Gi"}
     >>> print(look("rules", draft, {"rules": [quota]}).summary)
     failed
-    - failed quota: 4294967296, in all at most 3Gi (path spec.containers[*].limits.memory)
+    - failed quota: 4Gi, in all at most 3Gi (path spec.containers[*].limits.memory)
     """
 
     rank: Rank = "deterministic"
@@ -120,6 +120,8 @@ class RulesCheck:
         words = _WORDS[rule.operator]
         wanted = f"{words} {_value(rule.value)}" if rule.operator not in ("exists", "absent") else words
         said = shown(str(answer["value"]), 80) if answer["is_there"] else "nothing is there"
+        if answer["is_there"] and rule.operator in _QUANTITIES and manifest_program.number(answer["value"]) is None:
+            said = f"{said} is no quantity"
         return Finding(
             id=f"{rule.id}:{at}" if answer["at"] else rule.id,
             status="failed",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -60,16 +61,58 @@ def schema(job: Job, send: Send) -> None:
     if "text" not in job:
         return
     try:
-        instance = json.loads(str(job["text"]), parse_constant=_refuse_constant)
+        instance = json.loads(str(job["text"]), parse_constant=_refuse_constant, object_pairs_hook=pairs)
+        twice = keys_twice(instance)
+        for place in twice[:_MOST]:
+            send(path=place, rule="twice", said="the key stands there twice")
+        if twice:
+            return  # it has two readings, and a schema can only be applied to one
         registry: Registry[Any] = Registry()
         for found in kind(rules, registry=registry).iter_errors(instance):
             send(path=list(found.absolute_path), rule=str(found.validator), said=found.message[:_SHOWN])
     except json.JSONDecodeError as error:
-        send(unreadable=error.msg, line=error.lineno)
+        send(unreadable="a trailing comma" if _is_trailing_comma(error) else error.msg, line=error.lineno)
     except (ValueError, RecursionError) as error:
         send(unreadable=f"{type(error).__name__}: {error}"[:_SHOWN], line=None)
     except Unresolvable as error:
         send(unresolved=str(error.ref)[:_SHOWN])
+
+
+class _Ambiguous(dict[str, Any]):
+    """An object in which keys stand twice."""
+
+    twice: tuple[str, ...] = ()
+
+
+def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of a JSON text (`object_pairs_hook`), which remembers keys that stand twice."""
+    plain = dict(found)
+    if len(plain) == len(found):
+        return plain
+    counts = Counter(key for key, _ in found)
+    ambiguous = _Ambiguous(plain)
+    ambiguous.twice = tuple(key for key, times in counts.items() if times > 1)
+    return ambiguous
+
+
+def keys_twice(value: Any) -> list[list[str | int]]:
+    """The paths of all keys that stand twice in their object, of a value that was read with `pairs`."""
+    found: list[list[str | int]] = []
+    todo: list[tuple[list[str | int], Any]] = [([], value)]
+    while todo:
+        path, part = todo.pop()
+        if isinstance(part, _Ambiguous):
+            found += ([*path, key] for key in part.twice)
+        items = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+        todo += [([*path, key], inner) for key, inner in items if isinstance(inner, dict | list)]
+    return found
+
+
+def _is_trailing_comma(error: json.JSONDecodeError) -> bool:
+    before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
+    if after.startswith(","):  # newer readers point at the comma itself
+        before, after = f"{before},", after[1:].lstrip()
+    return before.endswith(",") and after[:1] in ("]", "}")
 
 
 def _refuse_constant(name: str) -> object:

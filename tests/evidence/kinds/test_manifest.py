@@ -28,7 +28,9 @@ async def test_a_manifest_that_holds_what_it_must_passes_and_is_a_gate() -> None
 
 @pytest.mark.parametrize(("draft", "message", "line"), [
     ("a: [1\nb: 2", "not YAML: ", "2"),
-    ("a: 1\nb:\n\t- c", "that cannot start any token", "3"),
+    ("a: 1\nb:\n\t- c", "not YAML: a tab, where YAML allows only spaces", "3"),
+    ("a:\n  b: 1\n \t c: 2", "not YAML: a tab, where YAML allows only spaces", "3"),
+    ("a: @b", "that cannot start any token", "1"),
     ("a: 1\na: 2", "the key a stands there twice", "2"),
     ("a:\n  b: 1\n  b: 2", "the key b stands there twice", "3"),
     (BOMB, "aliases", "2"),

@@ -68,6 +68,16 @@ async def test_what_is_no_json_fails_and_a_slip_of_its_form_is_mended() -> None:
     assert (await judged(Order, '{"items": [3],}')).fix is None, "it is not mended where it still fails"
 
 
+async def test_a_key_that_stands_twice_has_two_readings_and_fails() -> None:
+    class Note(BaseModel):
+        to: str
+        more: dict[str, int] = {}
+
+    found = await judged(Note, '{"to": "a", "more": {"b": 1, "b": 2}}')
+    assert [(f.id, f.message) for f in found.findings] == [("$.more.b:twice", "$.more.b: the key stands there twice")]
+    assert found.status == "failed" and (await judged(Note, '{"to": "a", "more": {"b": 1}}')).status == "passed"
+
+
 async def test_a_fault_of_a_validator_is_an_error_and_a_hung_one_too() -> None:
     let_go = threading.Event()
 

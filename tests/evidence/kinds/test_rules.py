@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Evidence
-from reflect_lab.evidence.kinds.manifest_program import matches, missing, number, same, steps
+from reflect_lab.evidence.kinds.manifest_program import matches, missing, number, quantity, same, steps
 from tests.evidence.evidence_support import evidence_of
 
 POD = """kind: Deployment
@@ -92,9 +93,27 @@ async def test_what_is_missing_is_a_violation_at_its_place() -> None:
 async def test_a_total_counts_all_documents_and_names_what_is_no_quantity() -> None:
     rule = {"id": "sum", "path": "spec.memory", "operator": "total_at_most", "value": "3Gi"}
     found = await judged(rule, "spec: {memory: 2Gi}\n---\nspec: {memory: 2Gi}\n")
-    assert [(f.id, f.message) for f in found.findings] == [("sum", "4294967296, in all at most 3Gi")]
+    assert [(f.id, f.message) for f in found.findings] == [("sum", "4Gi, in all at most 3Gi")]
     found = await judged(rule, "spec: {memory: 1Gi}\n---\nspec: {memory: much}\n")
-    assert [f.id for f in found.findings] == ["sum:$[1].spec.memory"]
+    assert [(f.id, f.message) for f in found.findings] == [
+        ("sum:$[1].spec.memory", "much is no quantity, in all at most 3Gi")
+    ]
+
+
+@pytest.mark.parametrize(("amount", "like", "said"), [
+    (9273606144, "2Gi", "8844Mi"), (4 << 30, "3Gi", "4Gi"), (1500, "1", "1500"), (Fraction(3, 2), "1", "1.5"),
+    (Fraction(3, 2), "500m", "1500m"), (2500, "2k", "2500"), (3000, "2k", "3k"), ((1 << 30) + 1, "1Gi", "1073741825"),
+    (3000, 2000, "3000"), (Fraction(5, 2), "1e0", "2.5"), (0, "1Gi", "0Gi"), (-1024, "1Ki", "-1Ki"),
+])  # fmt: skip
+def test_a_total_is_said_in_the_unit_of_its_rule(amount: int | Fraction, like: object, said: str) -> None:
+    assert quantity(Fraction(amount), like) == said
+
+
+async def test_a_value_that_is_no_quantity_is_told_as_such() -> None:
+    rule = {"id": "memory", "path": "memory", "operator": "at_most", "value": "1024Mi"}
+    for value, said in (("lots", "lots is no quantity"), ("true", "true is no quantity"), ("2Gi", "2Gi")):
+        (finding,) = (await judged(rule, f"memory: {value}\n")).findings
+        assert finding.message == f"{said}, at most 1024Mi"
 
 
 async def test_a_draft_that_can_not_be_read_fails_with_its_line() -> None:

@@ -25,6 +25,8 @@ ORDER = {
     ("{}", ["$:required:total", "$:required:currency"]),
     ('{"total": "twelve", "currency": "INR"}', ["$.total:type"]),
     ('{"total": 1, "currency": "INR", "items": [{"sku": 1}, {}]}', ["$.items[1]:required:sku"]),
+    ('{"total": 1, "total": 2, "currency": "INR"}', ["$.total:twice"]),
+    ('{"total": 1, "currency": "INR", "items": [{"sku": 1, "sku": 1}]}', ["$.items[0].sku:twice"]),
     ("not json", ["parse"]),
     ("def f(:", ["parse"]),
     ("NaN", ["parse"]),
@@ -35,6 +37,15 @@ async def test_findings_are_named_by_path_and_rule(draft: str, ids: list[str]) -
     assert evidence.status == ("failed" if ids else "passed")
     assert [f.id for f in evidence.findings] == ids
     assert all(f.message in evidence.text for f in evidence.findings)
+
+
+@pytest.mark.parametrize(("draft", "is_one"), [
+    ('{"total": 1,}', True), ("[1, 2,\n]", True), ("[1, , 2]", False), ("[1, 2", False),
+    ("[1,", False), ('{"a": }', False),
+])  # fmt: skip
+async def test_a_trailing_comma_is_told_as_one(draft: str, is_one: bool) -> None:
+    (finding,) = (await evidence_of("json_schema", {"schema": ORDER}, draft)).findings
+    assert (finding.message == "not JSON: a trailing comma") == is_one, finding.message
 
 
 async def test_a_draft_that_does_not_parse_names_the_line() -> None:
