@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,35 +57,38 @@ class Task(core.Task):
 
 async def reflect(
     task: Cell | core.Task | str,
+    options: RunOptions | None = None,
     *,
     traces: str | Path | None = None,
     observers: Sequence[Observer] = (),
     sandbox_command: Sequence[str] = (),
-    **options: Any,
+    **single: Any,
 ) -> Run:
     """Runs the bounded loop on a task (a Task, or a cell's Markdown) and returns the finished run.
 
     `sandbox_command` is what `sandbox="external"` starts, by default the one of `reflect-lab.toml`.
-    `options` are the fields of `RunOptions`: `model`, `critic`, `checks`, `policy`, `max_revisions`, … A run
-    that can't start raises WrongUse; a run that ends with an error returns, with the error in `run.outcome`. To run
-    many tasks, keep a `Session` and call its `reflect`.
+    The options are those of a `RunOptions`, or single fields of it by name, which go before: `model`, `critic`,
+    `checks`, `policy`, `max_revisions`, … A run that can't start raises WrongUse; a run that ends with an error
+    returns, with the error in `run.outcome`. To run many tasks, keep a `Session` and call its `reflect`.
     """
-    unknown = options.keys() - RunOptions.__dataclass_fields__.keys()
-    if unknown:
-        from reflect_lab.documents.suggest import did_you_mean
+    from reflect_lab.documents.suggest import did_you_mean, shown
 
+    if not isinstance(options, RunOptions | None):
+        raise WrongUse(f"reflect() takes a task and RunOptions(…), not {shown(options)}; write reflect(task, model=…)")
+    unknown = single.keys() - RunOptions.__dataclass_fields__.keys()
+    if unknown:
         name = sorted(unknown)[0]
         raise WrongUse(f"reflect() has no option {name!r}; {did_you_mean(name, RunOptions.__dataclass_fields__)}")
     async with Session(traces=traces, sandbox_command=sandbox_command) as session:
-        return await session.reflect(task, RunOptions(**options), observers=observers)
+        return await session.reflect(task, replace(options or RunOptions(), **single), observers=observers)
 
 
-def reflect_sync(task: Cell | core.Task | str, **options: Any) -> Run:
+def reflect_sync(task: Cell | core.Task | str, options: RunOptions | None = None, **single: Any) -> Run:
     """`reflect` for scripts. In a notebook, where a loop is running already, write `await rl.reflect(…)`."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(reflect(task, **options))
+        return asyncio.run(reflect(task, options, **single))
     raise WrongUse("an event loop is running here (a notebook?): write `await rl.reflect(…)` instead")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from reflect_lab.core.critique import Discarded, Issue
-from reflect_lab.core.evidence import Evidence
+from reflect_lab.core.evidence import Evidence, Finding
 from reflect_lab.core.run import Run
 from reflect_lab.documents import render_words as words
 from reflect_lab.documents.render_diff import Row, draft_rows
@@ -193,13 +193,17 @@ def _evidence(evidence: Evidence, caps: Caps) -> str:
     mark = {"passed": "✓", "failed": "✗"}.get(evidence.status, "○")
     head = f"{mark} {_text(evidence.source, caps.line)}: {_text(', '.join(words.evidence_words(evidence)), caps.line)}"
     failed = [f for f in evidence.findings if f.status != "passed"]
-    items = [
-        f"{_text(f.id, caps.line)} {words.STATUSES[f.status]}: {_text(f.message, caps.line)}"
-        for f in failed[: caps.entries]
-    ]
-    body = _list(items) + _more(caps.entries, len(failed), "finding")
+    body = _list([_finding(finding, caps) for finding in failed[: caps.entries]]) + _more(
+        caps.entries, len(failed), "finding"
+    )
     body += _block(evidence.text, caps.report) if evidence.text else ""
     return _details(head, body, is_open=evidence.status != "passed") if body else f"<div>{head}</div>"
+
+
+def _finding(finding: Finding, caps: Caps) -> str:
+    place = words.finding_place(finding)
+    at = f" at {_text(place, caps.line)}" if place else ""
+    return f"{_text(finding.id, caps.line)} {words.STATUSES[finding.status]}{at}: {_text(finding.message, caps.line)}"
 
 
 def _issues(run: Run, position: int, caps: Caps) -> str:

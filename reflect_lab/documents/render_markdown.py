@@ -152,7 +152,9 @@ def _evidence_lines(piece: Evidence, caps: Caps) -> Iterator[str]:
     failed = [f for f in piece.findings if f.status != "passed"]
     for finding in failed[: caps.entries]:
         said = code(finding.message, caps.line)
-        yield f"  - {code(finding.id, caps.line)} {words.STATUSES[finding.status]}: {said}"
+        place = words.finding_place(finding)
+        at = f" at {code(place, caps.line)}" if place else ""
+        yield f"  - {code(finding.id, caps.line)} {words.STATUSES[finding.status]}{at}: {said}"
     if len(failed) > caps.entries:
         yield f"  - {words.count(len(failed) - caps.entries, 'finding')} more, not shown here"
 

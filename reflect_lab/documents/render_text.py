@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reflect_lab.core.critique import Discarded, Issue
+from reflect_lab.core.evidence import Finding
 from reflect_lab.core.run import Run
 from reflect_lab.documents import render_words as words
 from reflect_lab.documents.render_diff import Row, draft_rows
@@ -115,11 +116,19 @@ def _evidence(run: Run, position: int, caps: Caps) -> Iterator[str]:
         yield f"  {_MARKS[piece.status]:<8}{visible_line(piece.source, caps.line)} ({what})"
         failed = [f for f in piece.findings if f.status != "passed"]
         for finding in failed[: caps.entries]:
-            yield f"          {visible_line(finding.id, caps.line)}: {visible_line(finding.message, caps.line)}"
+            yield f"          {_finding(finding, caps)}"
         yield from _more(caps.entries, len(failed), "finding")
         if not failed and piece.status != "passed" and piece.text:
             yield from _indented(piece.text, caps.report, "          ")
     yield from _more(caps.entries, len(evidence), "piece")
+
+
+def _finding(finding: Finding, caps: Caps) -> str:
+    """A failure as it is; a note, and what could not be checked, by these words first."""
+    kind = "" if finding.status == "failed" else f"{words.STATUSES[finding.status]} "
+    place = words.finding_place(finding)
+    at = f" at {visible_line(place, caps.line)}" if place else ""
+    return f"{kind}{visible_line(finding.id, caps.line)}{at}: {visible_line(finding.message, caps.line)}"
 
 
 def _critique(run: Run, position: int, caps: Caps) -> Iterator[str]:

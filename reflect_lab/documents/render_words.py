@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reflect_lab.core.critique import Discarded, Ground, Issue
-from reflect_lab.core.evidence import Evidence, Location, Sandbox
+from reflect_lab.core.evidence import Evidence, Finding, Location, Sandbox
 from reflect_lab.core.run import Outcome, Round, Run, Usage
 
 N = TypeVar("N", int, float)
@@ -237,6 +237,11 @@ def place(location: Location | None) -> str | None:
     if location.kind in (None, "quote"):
         return location.value
     return location.kind if location.value is None else f"{location.kind} {location.value}"
+
+
+def finding_place(finding: Finding) -> str | None:
+    """Where in the draft it was found, unless that is all of it."""
+    return None if finding.location is None or finding.location.kind == "whole" else place(finding.location)
 
 
 def issue_head(issue: Issue | Discarded) -> list[str]:

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from reflect_lab.core.drafts import diff
 from reflect_lab.core.events import Cancelled
+from reflect_lab.core.evidence import Evidence, Finding, Location
 from reflect_lab.core.reducer import after
 from reflect_lab.core.run import Run
 from reflect_lab.documents.render_diff import diff_rows
@@ -185,6 +186,28 @@ def test_what_was_left_out_is_named_with_the_way_to_get_it(form: str) -> None:
     text = RENDERERS[form](run, left_out=("raw replies",))
     assert "raw replies" in text
     assert f"%reflect show {run.run_id}" in text
+
+
+@pytest.mark.parametrize(("form", "failure", "note"), [
+    ("text", "FAILED  ruff", "note W9 at line 7: by the way"),
+    ("text", "E5 at line 3: too long", "E5 at line 3"),
+    ("text", "R9 at total: 12: no such value", "could not be checked (error) S1: it broke"),
+    ("markdown", "`E5` failed at `line 3`: `too long`", "`W9` note at `line 7`: `by the way`"),
+    ("html", "E5 failed at line 3: too long", "W9 note at line 7: by the way"),
+])  # fmt: skip
+def test_findings_say_where_they_are_and_notes_that_they_are_notes(form: str, failure: str, note: str) -> None:
+    found = (
+        Finding(id="E5", status="failed", message="too long", location=Location(kind="line", value="3")),
+        Finding(id="R9", status="failed", message="no such value", location=Location(kind="quote", value="total: 12")),
+        Finding(id="S1", status="error", message="it broke", location=Location(kind="whole")),
+        Finding(id="W9", status="advisory", message="by the way", location=Location(kind="line", value="7")),
+    )
+    piece = Evidence(source="ruff", kind="ruff", rank="deterministic", status="failed", findings=found)
+    run = stored("accepted")
+    run = replace(run, rounds=(replace(run.rounds[0], evidence=(piece,)), *run.rounds[1:]))
+    text = RENDERERS[form](run)
+    text = Page(text).text if form == "html" else text
+    assert failure in text and note in text, text
 
 
 def test_the_hostile_run_is_inert_in_every_form() -> None:

@@ -166,6 +166,19 @@ def test_the_sync_wrapper_makes_the_run_that_the_async_call_makes(tmp_path: Path
     assert one.outcome == other.outcome and one.outcome and one.outcome.stop_reason == "pass"
 
 
+def test_the_options_of_a_run_may_be_given_as_one_object_with_single_ones_before_it(tmp_path: Path) -> None:
+    (tmp_path / "script.jsonl").write_text(script(*lines("")[0]))
+    options = rl.RunOptions(model=f"scripted:{tmp_path / 'script.jsonl'}", name="one", max_revisions=3)
+    first = rl.reflect_sync(LOOKED, options, traces=tmp_path / "traces")
+    second = asyncio.run(rl.reflect(LOOKED, options, traces=tmp_path / "traces", name="two"))
+    assert [(run.name, run.policy.limits.revisions) for run in (first, second)] == [("one", 3), ("two", 3)]
+    assert first.outcome == second.outcome
+    with pytest.raises(rl.WrongUse, match=r"takes a task and RunOptions\(…\), not 'local'; write"):
+        rl.reflect_sync(LOOKED, "local")  # type: ignore[arg-type]
+    with pytest.raises(rl.WrongUse, match="has no option 'modle'; did you mean 'model'"):
+        rl.reflect_sync(LOOKED, options, modle="x")
+
+
 def without_clock(round_: Round) -> Round:
     """A round without the seconds that its calls and checks took, and when they began."""
     evidence = tuple(replace(e, seconds=0.0, began=None) for e in round_.evidence or ())
