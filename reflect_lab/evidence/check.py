@@ -146,6 +146,22 @@ def one_requirement(spec: CheckSpec) -> str | None:
     return spec.requirements[0] if len(spec.requirements) == 1 else None
 
 
+def capped(findings: Iterable[Finding], most: int = 50) -> tuple[Finding, ...]:
+    """At most so many findings, in their order; where there are more, those that fail are kept first. A status is made
+    of all of them, before."""
+    found = list(findings)
+    if len(found) <= most:
+        return tuple(found)
+    places = sorted(range(len(found)), key=lambda place: (weight(found[place]), place))[:most]
+    return tuple(found[place] for place in sorted(places))
+
+
+def weight(finding: Finding) -> int:
+    """How much a finding says against a draft; 0 is the most."""
+    order = (*_WEIGHTIEST, "advisory", "passed")
+    return order.index(finding.status) if finding.status in order else 0
+
+
 def status_of(findings: Iterable[Finding]) -> Status:
     """A check's status by its findings: a failure outweighs an error, an error what was not looked at, that a pass."""
     statuses = {finding.status for finding in findings}

@@ -16,8 +16,9 @@ def shown(text: str, limit: int = 200) -> str:
 
 
 def report(summary: str, findings: Iterable[Finding]) -> str:
-    """A check's report: a summary line, then each message that is no pass on a line of its own, capped."""
-    told = [f.message for f in findings if f.status != "passed"]
+    """A check's report: a summary line, then each message that is no pass on a line of its own, advice last,
+    capped."""
+    told = [f.message for f in sorted(findings, key=lambda f: f.status == "advisory") if f.status != "passed"]
     more = [f"and {len(told) - _REPORTED} more"] if len(told) > _REPORTED else []
     return "\n".join([summary, *(f"- {message}" for message in told[:_REPORTED]), *more])
 

@@ -83,9 +83,9 @@ class CitationsCheck:
         cited: dict[str, str] = {}
         for quote, name in self._cited(text):
             cited.setdefault(name, quote)
-        unresolved = [self._finding(name, quote) for name, quote in cited.items() if name not in self._sources]
+        unresolved = [(name, quote) for name, quote in cited.items() if name not in self._sources]
         resolved = len(cited) - len(unresolved)
-        findings = unresolved[:_MOST]
+        findings = [self._finding(name, quote) for name, quote in unresolved[:_MOST]]
         if resolved < self._least:
             need = "is" if self._least == 1 else "are"
             message = f"cites {counted(resolved, 'source')}, at least {self._least} {need} needed"

@@ -17,12 +17,11 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec, text_sha256
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
-from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.check import Options, Report, Surroundings, capped, one_requirement, status_of, weight
 from reflect_lab.evidence.kinds.tool import FLOOD, KEPT, Tool, ToolEnded, run_tool
 from reflect_lab.evidence.wording import counted, shown
 
 TRUSTED = "trusted: a command of the user's, limited and ended with all that it started, not confined"
-_MOST = 50
 _FILE = "{file}"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -115,7 +114,8 @@ class CommandCheck:
         failed = sum(finding.status == "failed" for finding in findings)
         summary = f"{name}: {counted(failed, 'problem')}" if failed else f"{name} ended with code 0"
         mended = fix if failed and fix != draft.text else None
-        return replace(Report.of(summary, findings), provenance=provenance, fix=mended)
+        told = Report.of(summary, findings)
+        return replace(told, findings=capped(findings), provenance=provenance, fix=mended)
 
     def _exit(self, name: str, ended: ToolEnded) -> Finding:
         said = "" if self._output == "json" else _said(ended)
@@ -139,9 +139,11 @@ class CommandCheck:
         if not isinstance(given, list):
             raise ValueError("it must be a list in [ ]")
         found: dict[str, Finding] = {}
-        for number, one in enumerate(given[:_MOST], 1):
+        for number, one in enumerate(given, 1):
             finding = self._finding(one, number)
-            found.setdefault(finding.id, finding)
+            known = found.setdefault(finding.id, finding)
+            if weight(finding) < weight(known):  # of two with one id the one that says more against the draft
+                found[finding.id] = finding
         return tuple(found.values()), fix
 
     def _finding(self, given: object, number: int) -> Finding:

@@ -16,7 +16,7 @@ from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
-from reflect_lab.evidence.check import Report, Surroundings, one_requirement, status_of
+from reflect_lab.evidence.check import Report, Surroundings, capped, one_requirement, status_of
 from reflect_lab.evidence.kinds.in_process import TRUSTED, ended, guarded, in_thread
 from reflect_lab.evidence.registry import BUILT_IN
 from reflect_lab.evidence.wording import counted, report, shown
@@ -25,7 +25,6 @@ Function = Callable[..., Any]
 
 RANKS: tuple[Rank, ...] = ("deterministic", "executed", "retrieval", "model")
 """What a function may call itself. Nobody but a person is `human`."""
-_MOST = 50
 _TEXT = 4000
 
 
@@ -164,13 +163,13 @@ class FunctionCheck:
         answer = answer.item() if type(answer).__module__ == "numpy" and hasattr(answer, "item") else answer
         if isinstance(answer, Report):
             return self._checked(answer)
-        findings = tuple(self._findings(answer))[:_MOST]
+        findings = tuple(self._findings(answer))
         failed = sum(finding.status == "failed" for finding in findings)
         summary = f"{counted(failed, 'problem')} found" if failed else self._custom.says
         return Report(
             status=status_of(findings),
             text=report(f"{summary} ({TRUSTED})", findings),
-            findings=findings,
+            findings=capped(findings),
             **self._by(),
         )
 
@@ -199,7 +198,7 @@ class FunctionCheck:
             raise _NoAnswer("its report holds something that is no Finding")
         provenance = {**dict(answer.provenance), **self._by()["provenance"]}
         text = f"{str(answer.text)[:_TEXT]} ({TRUSTED})".strip()
-        return replace(answer, text=text, findings=answer.findings[:_MOST], provenance=provenance)
+        return replace(answer, text=text, findings=capped(answer.findings), provenance=provenance)
 
     def _problem(self, name: str, message: str) -> Finding:
         place = Location(kind="whole")

@@ -15,6 +15,7 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
 from reflect_lab.evidence.kinds import json_mend
 from reflect_lab.evidence.kinds.in_process import TRUSTED, in_thread
+from reflect_lab.evidence.kinds.json_strict import endless_number
 from reflect_lab.evidence.kinds.schema import json_path
 from reflect_lab.evidence.sandbox.text_runner import keys_twice, pairs
 from reflect_lab.evidence.wording import counted, report, shown
@@ -69,6 +70,11 @@ class PydanticCheck:
     async def _looked_at(self, text: str) -> Report:
         from pydantic import ValidationError
 
+        problem = await asyncio.to_thread(endless_number, text)
+        if problem is not None:
+            findings = self._findings([{"loc": (), "type": "json_invalid", "msg": problem}])
+            summary = f"{counted(1, 'problem')} with {self._model.__name__}"
+            return Report(status="failed", text=report(summary, findings), findings=findings)
         try:
             async with asyncio.timeout(self._timeout_s) as deadline:
                 twice, fault = await in_thread(lambda: self._validated(text))

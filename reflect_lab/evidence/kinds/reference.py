@@ -10,6 +10,7 @@ from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement
+from reflect_lab.evidence.kinds.json_strict import NotStrict, unique_pairs
 from reflect_lab.evidence.wording import shown
 
 
@@ -28,6 +29,10 @@ class ReferenceCheck:
         self._reference = options.text("text")
         if not self._reference.strip():
             raise options.wrong("the reference is empty")
+        try:
+            _parsed(self._reference)
+        except NotStrict as problem:
+            raise options.wrong(f"the reference has no one value: {problem}") from None
         self._requirement = one_requirement(spec)
 
     async def run(self, draft: Draft) -> Report:
@@ -50,7 +55,10 @@ def difference_between(text: str, reference: str) -> tuple[str | None, Location 
     """How a text differs from the reference, in words, and where; None where they are equal."""
     wanted = _parsed(reference)
     if wanted is not None:
-        actual = _parsed(text)
+        try:
+            actual = _parsed(text)
+        except NotStrict as problem:
+            return f"the draft has no one value: {shown(str(problem))}", Location(kind="whole")
         if actual is None:
             return "the reference is JSON, the draft is not", Location(kind="whole")
         path = _first_difference(actual[0], wanted[0], "$")
@@ -78,10 +86,16 @@ def normalised_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _parsed(text: str) -> tuple[object] | None:
+    """The value of a JSON text; None where it is none. Raises NotStrict for a key that stands there twice."""
     try:
-        return (json.loads(text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse),)
-    except (ValueError, RecursionError):
+        value = json.loads(
+            text, parse_float=Decimal, parse_int=Decimal, parse_constant=_refuse, object_pairs_hook=unique_pairs
+        )
+    except NotStrict:
+        raise
+    except (ValueError, ArithmeticError, RecursionError):
         return None
+    return (value,)
 
 
 def _refuse(name: str) -> object:

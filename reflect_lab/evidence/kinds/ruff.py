@@ -25,7 +25,8 @@ _LEVELS = ("failed", "advisory")
 
 
 class RuffCheck:
-    r"""Findings of `ruff check`, with their lines. Nothing of the draft is executed, no configuration file is read.
+    r"""Findings of `ruff check`, with their lines. Nothing of the draft is executed, no configuration file is read, and
+    the draft's own comments that switch rules off (`noqa`) excuse nothing.
 
     Options: `select` and `ignore` (lists of rules; `select` is E4, E7, E9 and F by default), `level` (`failed`, or
     `advisory`: told, but nothing fails). A draft that ruff's safe fixes mend wholly is offered mended. Where ruff is

@@ -6,14 +6,18 @@ A script of its own with the protocol of `runner.py`: it imports nothing of this
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 _SHOWN = 200
 _MOST = 50
+_FIX = 900_000
+"""Bytes of a fix that fit into an answer, of which `cage` takes 1 MiB. A longer one is left out."""
 
 Send = Callable[..., None]
 Job = dict[str, Any]
@@ -61,21 +65,28 @@ def schema(job: Job, send: Send) -> None:
     if "text" not in job:
         return
     try:
-        instance = json.loads(str(job["text"]), parse_constant=_refuse_constant, object_pairs_hook=pairs)
+        instance = json.loads(
+            str(job["text"]), parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=pairs
+        )
         twice = keys_twice(instance)
         for place in twice[:_MOST]:
-            send(path=place, rule="twice", said="the key stands there twice")
+            send(path=_short(place), rule="twice", said="the key stands there twice")
         if twice:
             return  # it has two readings, and a schema can only be applied to one
         registry: Registry[Any] = Registry()
-        for found in kind(rules, registry=registry).iter_errors(instance):
-            send(path=list(found.absolute_path), rule=str(found.validator), said=found.message[:_SHOWN])
+        for found in islice(kind(rules, registry=registry).iter_errors(instance), _MOST):
+            send(path=_short(found.absolute_path), rule=str(found.validator), said=found.message[:_SHOWN])
     except json.JSONDecodeError as error:
         send(unreadable="a trailing comma" if _is_trailing_comma(error) else error.msg, line=error.lineno)
     except (ValueError, RecursionError) as error:
         send(unreadable=f"{type(error).__name__}: {error}"[:_SHOWN], line=None)
     except Unresolvable as error:
         send(unresolved=str(error.ref)[:_SHOWN])
+
+
+def _short(path: Iterable[str | int]) -> list[str | int]:
+    """A path that fits into an answer, however long the keys of the draft are."""
+    return [part if isinstance(part, int) else str(part)[:_SHOWN] for part in path]
 
 
 class _Ambiguous(dict[str, Any]):
@@ -119,6 +130,12 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is no JSON number")
 
 
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        raise ValueError(f"the number {text[:_SHOWN]} is too large")
+    return number
+
+
 def ruff(job: Job, send: Send) -> None:
     """Lints a text; offers it with the safe fixes made, if nothing is left to find in it then."""
     import subprocess
@@ -130,13 +147,15 @@ def ruff(job: Job, send: Send) -> None:
         return subprocess.run(command, input=text, capture_output=True, env=environment, check=False)
 
     text = str(job["text"]).encode("utf-8", "surrogatepass")
-    check = ["check", "--isolated", "--no-cache", "--stdin-filename", "draft.py", *job["rules"]]
+    # The draft is what is judged: what its own comments excuse counts, too, and no file configures anything.
+    check = ["check", "--isolated", "--no-cache", "--ignore-noqa", "--stdin-filename", "draft.py", *job["rules"]]
     linted = run(*check, "--output-format", "json", "-")
     if linted.returncode not in (0, 1):
         send(problem=linted.stderr.decode("utf-8", "replace")[:_SHOWN])
         return
     found = json.loads(linted.stdout)
     fixed = run(*check, "--fix", "--quiet", "-") if any(one["fix"] for one in found) else None
+    mended = fixed.stdout.decode() if fixed is not None and fixed.returncode == 0 else None
     send(
         findings=[
             {"code": one["code"], "line": one["location"]["row"], "message": one["message"][:_SHOWN]}
@@ -144,7 +163,7 @@ def ruff(job: Job, send: Send) -> None:
         ],
         total=len(found),
         version=run("--version").stdout.decode().strip(),
-        fix=fixed.stdout.decode() if fixed is not None and fixed.returncode == 0 else None,
+        fix=mended if mended is not None and len(json.dumps(mended)) <= _FIX else None,
     )
 
 

@@ -255,3 +255,16 @@ async def test_a_fix_is_the_whole_draft_that_the_program_mended() -> None:
     assert (found.status, found.fix) == ("passed", None)
     found = await said('print(\'{"findings": [], "fix": 3}\')', output="json")
     assert found.status == "error" and "fix must be the whole draft, as text" in found.text
+
+
+async def test_the_status_is_made_of_all_findings_and_the_weightier_of_two_with_one_id_stands() -> None:
+    advice = [{"id": f"a{n}", "message": "m", "status": "advisory"} for n in range(50)]
+    bad = {"id": "bad", "message": "really bad", "status": "failed"}
+    found = await said(f"print({json.dumps([*advice, bad])!r}); raise SystemExit(1)", output="json")
+    assert (found.status, len(found.findings)) == ("failed", 50) and [f.id for f in found.failed_findings] == ["bad"]
+    assert "- really bad" in found.text
+    twice = [{"id": "E501", "message": "m", "status": "advisory"}, {"id": "E501", "message": "bad", "status": "failed"}]
+    found = await said(f"print({json.dumps(twice)!r}); raise SystemExit(1)", output="json")
+    assert [(f.id, f.status, f.message) for f in found.findings] == [("E501", "failed", "bad")]
+    # A program that says passed and prints a failure says nothing, wherever the failure stands.
+    assert (await said(f"print({json.dumps([*advice, bad])!r})", output="json")).status == "error"

@@ -257,3 +257,13 @@ async def test_findings_are_capped_and_shown_safely() -> None:
     found = await evidence(answering(["\x1b[31mred\u202e\n" * 300] * 500))
     assert len(found.findings) == 50
     assert all(len(f.message) <= 400 and "\x1b" not in f.message and "\n" not in f.message for f in found.findings)
+
+
+async def test_the_status_is_made_of_all_findings_and_those_that_fail_are_kept_first() -> None:
+    """Fifty that pass before ten that fail are no pass."""
+    many = [Finding(id=f"row:{n}", status="passed" if n < 50 else "failed", message=f"row {n}") for n in range(60)]
+    found = await evidence(answering(many))
+    assert (found.status, len(found.findings)) == ("failed", 50)
+    assert [f.id for f in found.failed_findings] == [f"row:{n}" for n in range(50, 60)]
+    reported = await evidence(answering(Report(status="failed", text="some rows", findings=tuple(many))))
+    assert len(reported.findings) == 50 and len(reported.failed_findings) == 10

@@ -106,3 +106,17 @@ def test_a_name_that_is_no_model_class_is_wrong_use() -> None:
             registry.resolve(Task(text="x", checks=(spec,)))
     with pytest.raises(WrongUse, match="model must be the name of a model class"):
         registry.resolve(Task(text="x", checks=(CheckSpec(name="pydantic", kind="custom"),)))
+
+
+class Total(BaseModel):
+    total: float
+
+
+@pytest.mark.parametrize(("draft", "why"), [
+    ('{"total": 1e999}', "the number 1e999 is too large"),
+    ('{"total": NaN}', "NaN is no JSON number"),
+])  # fmt: skip
+async def test_a_number_without_a_finite_value_is_refused_before_the_class_is_asked(draft: str, why: str) -> None:
+    found = await judged(Total, draft)
+    assert (found.status, [f.id for f in found.findings]) == ("failed", ["parse"])
+    assert why in found.findings[0].message

@@ -35,3 +35,10 @@ async def test_deep_json_is_no_reason_to_fall_over() -> None:
 async def test_an_empty_reference_is_wrong_use() -> None:
     with pytest.raises(WrongUse, match="empty"):
         await evidence_of("reference", {"text": " \n"}, "x")
+
+
+async def test_json_with_a_key_twice_equals_nothing() -> None:
+    evidence = await evidence_of("reference", {"text": '{"total": 12}'}, '{"total": 1, "total": 12}')
+    assert evidence.status == "failed" and "the key total stands there twice" in evidence.text
+    with pytest.raises(WrongUse, match="the key a stands there twice"):
+        await evidence_of("reference", {"text": '{"a": 1, "a": 2}'}, "{}")

@@ -86,3 +86,16 @@ async def test_without_ruff_the_check_is_not_run_and_says_what_to_install(monkey
     monkeypatch.setattr(ruff, "find_ruff", lambda: None)
     evidence = await ruff_on("import os\n")
     assert (evidence.status, evidence.executions) == ("not_run", 0) and "pip install ruff" in evidence.text
+
+
+@pytest.mark.parametrize(
+    "excuse", ["# ruff: no" + "qa\nimport os\n", "import os  # no" + "qa\n", "# ruff: disable[F401]\nimport os\n"]
+)
+async def test_a_draft_can_not_excuse_itself(excuse: str) -> None:
+    evidence = await ruff_on(excuse)
+    assert (evidence.status, [f.id for f in evidence.failed_findings]) == ("failed", ["F401:1"])
+
+
+async def test_a_fix_that_is_too_long_for_an_answer_is_left_out_and_the_findings_stay() -> None:
+    evidence = await ruff_on("import os\n" + "x = 1\n" * 190_000)
+    assert (evidence.status, [f.id for f in evidence.findings], evidence.fix) == ("failed", ["F401:1"], None)

@@ -74,3 +74,19 @@ async def test_a_reference_within_the_schema_is_followed() -> None:
 async def test_a_reference_to_nowhere_is_an_error_and_no_verdict() -> None:
     evidence = await evidence_of("json_schema", {"schema": {"$ref": "other.json"}}, "3")
     assert (evidence.status, evidence.executions) == ("error", 2)
+
+
+@pytest.mark.parametrize("draft", [
+    "[" + ",".join(['"x"'] * 20_000) + "]",
+    '{"' + "k" * 1_100_000 + '": "x"}',
+])  # fmt: skip
+async def test_a_flood_of_problems_is_a_failure_and_no_error(draft: str) -> None:
+    schema = {"items": {"type": "integer"}, "additionalProperties": {"type": "integer"}}
+    evidence = await evidence_of("json_schema", {"schema": schema}, draft)
+    assert evidence.status == "failed" and 0 < len(evidence.findings) <= 50
+
+
+@pytest.mark.parametrize("rule", [{"type": "number"}, {"multipleOf": 5}])
+async def test_a_number_without_a_finite_value_is_refused(rule: dict[str, object]) -> None:
+    evidence = await evidence_of("json_schema", {"schema": {"properties": {"total": rule}}}, '{"total": 1e999}')
+    assert evidence.status == "failed" and "the number 1e999 is too large" in evidence.text
