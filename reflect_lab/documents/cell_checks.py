@@ -111,8 +111,9 @@ def _add_named(out: Assembly, named: NamedCheck) -> None:
     out.numbers[named.name] += 1
     number = out.numbers[named.name]
     name = named.name if number == 1 else f"{named.name}:{number}"
-    if kind == "sql":
-        _add_gate(out, name, kind, named.line)
+    meant = options.get("kind", named.name)
+    if kind == "sql" or (meant in GATED and "code" in options):
+        _add_gate(out, name, str(meant), named.line)
     out.add(CheckSpec(name=name, kind=kind, requirements=requirements, options=options), named.line)
 
 
@@ -158,7 +159,7 @@ def _read_check(out: Assembly, block: Block) -> None:
 def _add_gate(out: Assembly, name: str, kind: str, line: int) -> None:
     """One gate for all checks of a kind: whether the draft parses is not a matter of the check."""
     gate = f"{kind}_syntax"
-    if kind in GATED and not any(spec.kind == gate for spec in out.checks):
+    if kind in GATED and not any(gate in (spec.kind, spec.name, spec.options.get("kind")) for spec in out.checks):
         out.add(CheckSpec(name=f"{name}/syntax", kind=gate, gate=True), line)
     if kind in GATED:
         out.language = out.language or kind

@@ -19,6 +19,7 @@ from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Factory
 from reflect_lab.evidence.foreign import PlugIn
+from reflect_lab.evidence.kinds.command import PROSE, language_by_file
 from reflect_lab.evidence.kinds.custom import CustomCheck, FunctionCheck
 from reflect_lab.evidence.registry import BUILT_IN
 
@@ -79,7 +80,7 @@ class CheckRegistry:
         added = [CheckSpec(name=name, kind="custom") for name in asked if name not in there]
         found = _Found()
         specs = tuple(self._resolved(spec, task, found, scripted or ()) for spec in (*task.checks, *added))
-        language = task.language or next((x for x in map(found.language, specs) if x), None)
+        language = _language(task, specs, found)
         if specs != task.checks or language != task.language:
             task = replace(task, checks=specs, language=language, sha256="")
         notices = tuple(_shadowed({spec.kind for spec in specs}))
@@ -167,7 +168,26 @@ class _Found:
 
     def language(self, spec: CheckSpec) -> str | None:
         """The language that a kind of check wants the draft in, so that it is taken from its fence."""
+        if spec.kind == "command":
+            said = spec.options.get("language")
+            return said if isinstance(said, str) and said != PROSE else None
         return getattr(self.kinds.get(spec.kind), "language", None)
+
+
+def _language(task: Task, specs: Sequence[CheckSpec], found: _Found) -> str | None:
+    """The language of the draft: the task's own, else that of its checks, else the one that a command's file ends in.
+
+    Raises WrongUse where two checks want languages that no draft can have both. JSON is YAML: of these the first holds.
+    """
+    wanted: dict[str, str] = {}
+    for spec in specs:
+        if (language := found.language(spec)) is not None:
+            wanted.setdefault(language, spec.name)
+    if len(wanted) > 1 and not wanted.keys() <= {"json", "yaml"}:
+        (one, check), (other, beside) = list(wanted.items())[:2]
+        raise WrongUse(f"check {check} wants the draft in {one}, check {beside} in {other}; leave one of them out")
+    by_file = (language_by_file(spec.options) for spec in specs if spec.kind == "command")
+    return task.language or next(iter(wanted), None) or next(filter(None, by_file), None)
 
 
 def _with_value(

@@ -25,6 +25,10 @@ TRUSTED = "trusted: a command of the user's, limited and ended with all that it 
 _FILE = "{file}"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _BARE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+PROSE = "text"
+"""The `language` of a draft that is taken whole."""
+
+_SUFFIXES = {".py": "python", ".sql": "sql", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 _KEYS = ("id", "message", "status", "requirement", "location", "line", "path")
 
 
@@ -32,7 +36,9 @@ class CommandCheck:
     """A program judges the draft: exit code 0 passed, 1 failed, anything else (a signal, the deadline) is an `error`.
 
     Options: `argv` (a list: the program and its arguments, no shell), `file` (the draft is written to a file of this
-    name and `{file}` in `argv` stands for its path; without it the draft comes on standard input), `output: json`
+    name and `{file}` in `argv` stands for its path; without it the draft comes on standard input), `language` (the one
+    that the draft is written in, so that it is taken from its fence; by `file` where that ends in .py, .sql, .json,
+    .yaml or .yml and no other check says otherwise; `text` means prose), `output: json`
     (standard output is a list of findings `{id, message, status, requirement, line or path}`, or `{findings, fix}`,
     `fix` being the whole draft mended), `env` (names of variables that it gets beside a few usual ones),
     `timeout_s` (default 60).
@@ -52,7 +58,7 @@ class CommandCheck:
     rank: Rank = "executed"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
-        options = Options(spec, ("argv", "file", "output", "env", "timeout_s"))
+        options = Options(spec, ("argv", "file", "language", "output", "env", "timeout_s"))
         argv = options.value("argv")
         if not isinstance(argv, list | tuple) or not argv or not all(isinstance(a, str) and a for a in argv):
             hint = f"write [{', '.join(argv.split())}]" if isinstance(argv, str) and argv.split() else "as in [ruff, -]"
@@ -64,6 +70,8 @@ class CommandCheck:
             raise options.wrong(f"file must be a bare name such as draft.yaml, not {shown_option(self._file)}")
         if not self._file and any(_FILE in word for word in argv):
             raise options.wrong("{file} in argv needs the option file, the name of the draft's file")
+        if not _BARE_NAME.fullmatch(language := options.text("language", PROSE)):
+            raise options.wrong(f"language must be a word such as python, not {shown_option(language)}")
         self._output = options.text("output", "text")
         if self._output not in ("text", "json"):
             raise options.wrong(f"output {shown_option(self._output)}; {did_you_mean(self._output, ('text', 'json'))}")
@@ -167,6 +175,11 @@ class CommandCheck:
             requirement=requirement,
             location=_location(given, number),
         )
+
+
+def language_by_file(options: Mapping[str, object]) -> str | None:
+    """The language of a draft that is written to a file of this name, where the option `language` does not say it."""
+    return None if "language" in options else _SUFFIXES.get(os.path.splitext(str(options.get("file", "")))[1])
 
 
 def _location(given: Mapping[str, object], number: int) -> Location | None:

@@ -40,6 +40,7 @@ class RuffCheck:
     """
 
     rank: Rank = "deterministic"
+    language = "python"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         options = Options(spec, ("select", "ignore", "level"))

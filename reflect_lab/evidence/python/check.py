@@ -40,6 +40,7 @@ class PythonSyntaxCheck:
 
     rank: Rank = "deterministic"
     is_gate = True
+    language = "python"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         Options(spec, ())
@@ -92,6 +93,7 @@ class PythonCheck:
     """
 
     rank: Rank = "executed"
+    language = "python"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         options = Options(spec, ("code", "setup", "timeout_s"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
-from reflect_lab.core.task import CheckSpec
+from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
 from reflect_lab.evidence.permission import permitted_query
@@ -36,6 +36,7 @@ class SqlSyntaxCheck:
 
     rank: Rank = "deterministic"
     is_gate = True
+    language = "sql"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         Options(spec, ())
@@ -77,6 +78,8 @@ class SqlCheck:
     statements of which each must give true; the result of the draft is the table `draft`), `timeout_s` (wall time of
     the whole check, default 10).
 
+    Beside a check without `code`, one with it reports only what is its own: whether the query runs, and its statements.
+
     As with the `python` check, a run that used half of its time is marked `unstable`, and one that ran out of it
     because the machine was busy is an `error`.
 
@@ -96,12 +99,14 @@ class SqlCheck:
     """
 
     rank: Rank = "executed"
+    language = "sql"
 
     def __init__(self, spec: CheckSpec, surroundings: Surroundings) -> None:
         self._options = read_options(spec)
         self._surroundings = surroundings
         self._limits = _limits(self._options.timeout_s)
         self._requirement = one_requirement(spec)
+        self._is_block = is_block_beside_another(spec, surroundings.task)
         self._tests = repr(sorted(spec.options.items()))
         self._copy = copied(self._options, spec.name, surroundings.folder or Path())
         self._refuse_unknown(Options(spec, spec.options))
@@ -138,7 +143,8 @@ class SqlCheck:
         if caged.is_environments_fault or caged.malformed or not is_known:
             return Report(status="error", text=_fault(caged), sandbox=sandbox, provenance=provenance)
         stopped = _ended(caged, self._limits)
-        found = SqlFindings(draft.text, self._options, self._copy, caged.answers, stopped, self._requirement).all()
+        every = SqlFindings(draft.text, self._options, self._copy, caged.answers, stopped, self._requirement)
+        found = every.of_block() if self._is_block else every.all()
         return Report(
             status=status_of(found),
             text="\n".join([report(_summary(found, caged), found), *_sample(caged.answers)]),
@@ -146,6 +152,12 @@ class SqlCheck:
             sandbox=sandbox,
             provenance=provenance,
         )
+
+
+def is_block_beside_another(spec: CheckSpec, task: Task) -> bool:
+    """Whether the task has another `sql` check, without statements of its own, that looks at the query as a whole."""
+    others = [other for other in task.checks if other.kind == spec.kind and other.name != spec.name]
+    return "code" in spec.options and any("code" not in other.options for other in others)
 
 
 def _limits(seconds: float) -> Limits:

@@ -39,6 +39,12 @@ class SqlFindings:
         """In a fixed order: whether it runs, rows, plan, totals, the check block's cases."""
         return (*self._runs(), *self._rows(), *self._filters(), *self._joins(), *self._totals(), *self._cases())
 
+    def of_block(self) -> tuple[Finding, ...]:
+        """What a check block says beside a check that looks at the query as a whole: what kept its cases from being
+        judged, and its cases."""
+        kept_from = (finding for finding in (*self._runs(), *self._rows()) if finding.status != "passed")
+        return (*kept_from, *self._cases())
+
     def _finding(
         self,
         name: str,

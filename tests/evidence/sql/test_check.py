@@ -228,6 +228,35 @@ async def test_what_can_t_be_used_is_said_before_anything_is_spent(options: dict
     assert said in str(wrong.value)
 
 
+BLOCK = {"setup": SETUP, "code": "-- one row\nSELECT count(*) = 1 FROM draft"}
+
+
+@pytest.mark.parametrize(
+    ("draft", "status", "found"),
+    [
+        (f"{JOINED} WHERE month = month(day)", "passed", ["case:1"]),
+        (JOINED, "passed", ["case:1"]),
+        ("SELECT nothing FROM orders", "failed", ["query", "case:1"]),
+        ("FROM range(10001)", "failed", ["rows", "case:1"]),
+    ],
+)
+async def test_a_block_beside_a_check_of_the_whole_query_reports_its_own_cases(
+    draft: str, status: str, found: list[str]
+) -> None:
+    whole = CheckSpec(name="sql", kind="sql", options={"setup": SETUP, "grain": "orders", "totals": {"amount": 44850}})
+    block = CheckSpec(name="sql:1", kind="sql", options=BLOCK, requirements=("R1",))
+    first, second = await gather(task(whole, block, requirements={"R1": "one row"}), draft)
+    assert (second.status, [f.id for f in second.findings]) == (status, found)
+    if draft == JOINED:
+        assert {"plan:fanout:rates", "total:amount"} <= {f.id for f in first.failed_findings}
+
+
+async def test_a_block_alone_reports_on_the_query_as_a_whole() -> None:
+    other = CheckSpec(name="sql:2", kind="sql", options=BLOCK)
+    pieces = await gather(task(CheckSpec(name="sql:1", kind="sql", options=BLOCK), other), JOINED)
+    assert all([f.id for f in e.findings] == ["rows", "plan:fanout:rates", "case:1"] for e in pieces)
+
+
 async def test_nothing_runs_where_the_sandbox_is_off() -> None:
     evidence = await evidence_of("sql", {"setup": SETUP}, "SELECT 1", sandbox="off")
     assert (evidence.status, evidence.executions) == ("not_run", 0)
