@@ -17,6 +17,8 @@ from reflect_lab.documents.suggest import shown as shown_option
 from reflect_lab.evidence.wording import report
 
 SandboxChoice = Literal["auto", "process", "interpreter", "external", "off"]
+RANKS: tuple[Rank, ...] = ("deterministic", "executed", "retrieval", "model")
+"""What a check may call itself. Nobody but a person is `human`."""
 Consent = Callable[[str], Awaitable[bool]]
 """Asks the user whether a live model's code may run once with process limits only, for the check of this name."""
 

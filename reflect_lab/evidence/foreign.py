@@ -11,9 +11,8 @@ from reflect_lab.core.errors import WrongUse
 from reflect_lab.core.evidence import Finding, Location, LocationKind, Sandbox, Status
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean, shown
-from reflect_lab.evidence.check import Check, Report, Surroundings
-from reflect_lab.evidence.kinds.custom import RANKS
-from reflect_lab.evidence.wording import shown as line
+from reflect_lab.evidence.check import RANKS, Check, Report, Surroundings
+from reflect_lab.evidence.wording import raised
 
 _STATUSES = get_args(Status)
 _FOUND = ("passed", "failed", "error", "not_run", "advisory")
@@ -55,7 +54,7 @@ class PlugIn:
             check = self.made(spec, surroundings)
         except WrongUse:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._wrong(f"it can't be made: {raised(error)}") from None
         hint = f"give its class one: rank = {RANKS[0]!r} (or {', '.join(RANKS[1:])})"
         rank = getattr(check, "rank", None)
@@ -74,12 +73,6 @@ class PlugIn:
 
     def _wrong(self, why: str) -> WrongUse:
         return WrongUse(f"{self.where}: {why}")
-
-
-def raised(fault: BaseException) -> str:
-    """`RuntimeError: boom`, in one line."""
-    said = line(str(fault), 300)
-    return f"{type(fault).__name__}: {said}" if said else type(fault).__name__
 
 
 def problem_of(answer: object) -> str | None:

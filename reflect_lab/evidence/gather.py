@@ -24,11 +24,12 @@ from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
 from reflect_lab.documents.suggest import did_you_mean, shown
 from reflect_lab.evidence.check import Check, Consent, Factory, Report, SandboxChoice, Surroundings
-from reflect_lab.evidence.foreign import problem_of, raised
+from reflect_lab.evidence.foreign import problem_of
 from reflect_lab.evidence.kinds.scripted import PlayedCheck, Script
 from reflect_lab.evidence.permission import Asking
 from reflect_lab.evidence.registry import BUILT_IN, needed_gates
 from reflect_lab.evidence.turns import Retries, default_concurrency, side_by_side
+from reflect_lab.evidence.wording import raised
 
 log = logging.getLogger(__name__)
 

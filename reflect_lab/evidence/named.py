@@ -22,6 +22,7 @@ from reflect_lab.evidence.foreign import PlugIn
 from reflect_lab.evidence.kinds.command import PROSE, language_by_file
 from reflect_lab.evidence.kinds.custom import CustomCheck, FunctionCheck
 from reflect_lab.evidence.registry import BUILT_IN
+from reflect_lab.evidence.wording import raised
 
 GROUP = "reflect_lab.checks"
 
@@ -135,11 +136,9 @@ class CheckRegistry:
             raise WrongUse(f"check {spec.name}: {' and '.join(packages)} both bring a check {name}; uninstall one")
         try:
             value: object = entries[0].load()
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise WrongUse(
-                f"check {spec.name}: the plug-in {name} of {packages[0]} can't be loaded: {' '.join(why.split())}"
-            ) from None
+        except (Exception, SystemExit) as error:
+            where = f"check {spec.name}: the plug-in {name} of {packages[0]}"
+            raise WrongUse(f"{where} can't be loaded: {raised(error)}") from None
         if not callable(value):
             raise WrongUse(f"check {spec.name}: the plug-in {name} of {packages[0]} is {shown(value)}, no check")
         if not isinstance(value, CustomCheck) and not is_model(value):

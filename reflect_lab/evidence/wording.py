@@ -26,3 +26,13 @@ def report(summary: str, findings: Iterable[Finding]) -> str:
 def counted(number: int, one: str, many: str | None = None) -> str:
     """`1 case`, `3 cases`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def raised(fault: BaseException) -> str:
+    """`RuntimeError: boom`, in one line. An exception of somebody else's class may fail to say its text."""
+    name = shown(type(fault).__name__, 80)
+    try:
+        said = shown(str(fault), 300)
+    except Exception as second:
+        return f"{name}, whose text can't be made ({shown(type(second).__name__, 80)})"
+    return f"{name}: {said}" if said else name

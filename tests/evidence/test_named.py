@@ -199,6 +199,8 @@ async def test_a_plug_in_may_be_a_decorated_function_or_a_model_class(install: I
 @pytest.mark.parametrize(("code", "message"), [
     ("import no_such_module_here", "ModuleNotFoundError: No module named 'no_such_module_here'"),
     ("raise RuntimeError('two\\nlines')", "RuntimeError: two lines"),
+    ("raise RuntimeError('\\x1b[31mred')", "RuntimeError: "),
+    ("import sys\nsys.exit('bye')", "can't be loaded: SystemExit: bye"),
     ("", "AttributeError"),
     ("made = 3", "is 3, no check"),
 ])  # fmt: skip
@@ -208,7 +210,7 @@ def test_a_broken_plug_in_is_one_clear_line(install: Install, code: str, message
         CheckRegistry().resolve(task(), ["broken"])
     text = str(caught.value)
     assert text.startswith("check broken: the plug-in broken of broken_checks") and message in text
-    assert "\n" not in text
+    assert "\n" not in text and "\x1b" not in text
     CheckRegistry().resolve(task(custom("facts")))  # it hurts nobody who does not name it
 
 

@@ -6,25 +6,26 @@ import asyncio
 import functools
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args, overload
+from typing import Any, overload
 
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.evidence import Finding, Location, Rank, Status
+from reflect_lab.core.evidence import Finding, Location, Rank
 from reflect_lab.core.run import Draft
 from reflect_lab.core.task import CheckSpec
 from reflect_lab.documents.suggest import did_you_mean
 from reflect_lab.documents.suggest import shown as shown_option
-from reflect_lab.evidence.check import Report, Surroundings, capped, one_requirement, status_of
+from reflect_lab.evidence.check import RANKS, Report, Surroundings, capped, one_requirement, status_of
+from reflect_lab.evidence.foreign import problem_of
 from reflect_lab.evidence.kinds.in_process import TRUSTED, ended, guarded, in_thread
 from reflect_lab.evidence.registry import BUILT_IN
-from reflect_lab.evidence.wording import counted, report, shown
+from reflect_lab.evidence.wording import counted, raised, report, shown
 
 Function = Callable[..., Any]
 
-RANKS: tuple[Rank, ...] = ("deterministic", "executed", "retrieval", "model")
-"""What a function may call itself. Nobody but a person is `human`."""
+_READ = 1000
+"""Findings that are read of an answer at most: a generator may have no end."""
 _TEXT = 4000
 
 
@@ -78,9 +79,9 @@ def check(
 
     The function gets the draft's text, and the task where it has a parameter `task`; its other parameters are options,
     which front matter sets. It answers True (passed), False (failed), a text (what is wrong; an empty one passes), a
-    list of `Finding`s or texts (an empty one passes), or a `Report`. A plain function runs in a thread, a coroutine in
-    the run's own loop, which it must not block. An exception, or no answer within `timeout_s` seconds, is an `error`,
-    which says nothing about the draft.
+    list of `Finding`s or texts (an empty one passes; a generator is read as one), or a `Report`. A plain function runs
+    in a thread, a coroutine in the run's own loop, which it must not block. An exception, or no answer within
+    `timeout_s` seconds, is an `error`, which says nothing about the draft.
 
     A `gate` is structural: where it fails, no critic is asked. `requirements` are the ids it covers. `rank` says how
     grounded it is; below `executed` its failure does not block. It runs in this very process, trusted, and the evidence
@@ -98,21 +99,36 @@ def check(
     """
 
     def decorated(function: Function) -> CustomCheck:
-        own = str(name or getattr(function, "__name__", ""))
-        if not own.replace("-", "_").replace(".", "_").isidentifier():
-            raise WrongUse(f"@check: {shown_option(own)} can't be the name of a check; give it one: @check(name=…)")
-        if own in BUILT_IN:
-            raise WrongUse(f"@check: {own} is a built-in kind of check; give yours another name: @check(name=…)")
+        own = _name(function, name)
         if rank not in RANKS:
             raise WrongUse(f"@check {own}: rank {shown_option(rank)}; {did_you_mean(str(rank), RANKS)}")
+        if not isinstance(gate, bool):
+            raise WrongUse(f"@check {own}: gate is True or False, not {shown_option(gate)}")
         if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float) or not 0 < timeout_s <= 600:
             raise WrongUse(f"@check {own}: timeout_s must be seconds, over 0 and at most 600")
-        covered = (requirements,) if isinstance(requirements, str) else tuple(requirements)
+        covered = (requirements,) if isinstance(requirements, str) else requirements
+        covered = tuple(covered) if isinstance(covered, Iterable) else (covered,)
+        if not all(isinstance(one, str) for one in covered):
+            raise WrongUse(f"@check {own}: requirements are ids such as ['R1'], not {shown_option(requirements)}")
         return CustomCheck(
             function=function, name=own, gate=gate, requirements=covered, rank=rank, timeout_s=float(timeout_s)
         )
 
     return decorated if function is None else decorated(function)
+
+
+def _name(function: object, name: object) -> str:
+    """The name of a check to be; raises WrongUse for what can't be one."""
+    own = getattr(function, "__name__", "") if name is None else name
+    if not callable(function):
+        raise WrongUse(f"@check decorates a function, not {shown_option(function)}")
+    if not isinstance(own, str) or not own.replace("-", "_").replace(".", "_").isidentifier():
+        raise WrongUse(f"@check: {shown_option(own)} can't be the name of a check; give it one: @check(name=…)")
+    if own in BUILT_IN:
+        raise WrongUse(f"@check: {own} is a built-in kind of check; give yours another name: @check(name=…)")
+    if inspect.isasyncgenfunction(function):
+        raise WrongUse(f"@check {own}: it is an async generator; collect the findings in a list and return that")
+    return own
 
 
 class FunctionCheck:
@@ -138,42 +154,59 @@ class FunctionCheck:
     async def run(self, draft: Draft) -> Report:
         try:
             async with asyncio.timeout(self._custom.timeout_s) as deadline:
-                answer, fault = await self._answer(draft.text)
+                return await self._looked(draft.text)
         except TimeoutError:
             if not deadline.expired():
                 raise
             return self._error(f"no answer within {self._custom.timeout_s:g} s")
-        if fault is not None:
-            hint = "; return False or a text to fail a draft" if isinstance(fault, AssertionError) else ""
-            return self._error(f"it raised {type(fault).__name__}: {shown(str(fault), 300)}{hint}")
-        try:
-            return self._reported(answer)
-        except _NoAnswer as problem:
-            return self._error(str(problem))
 
-    async def _answer(self, text: str) -> tuple[object, BaseException | None]:
+    async def _looked(self, text: str) -> Report:
+        """Calls the function and makes a report of its answer. All but a coroutine happens in a thread: the answer may
+        be a generator that works while it is read, and its objects may be slow to say what they are."""
+        work: Awaitable[object] | None = None
         if inspect.iscoroutinefunction(self._custom.function):
-            return await ended(guarded(self._call(text)))
-        answer, fault = await in_thread(lambda: self._call(text))
-        if inspect.isawaitable(answer):
-            return await ended(guarded(answer))
-        return answer, fault
+            work = self._call(text)
+        else:
+            looked = await self._in_thread(lambda: self._call(text))
+            if not isinstance(looked, _Awaited):
+                return looked
+            work = looked.work
+        answer, fault = await ended(guarded(work))
+        looked = await self._in_thread(lambda: _given(answer, fault))
+        return looked if isinstance(looked, Report) else self._error("it answered with a coroutine within a coroutine")
+
+    async def _in_thread(self, call: Callable[[], object]) -> Report | _Awaited:
+        def looked() -> Report | _Awaited:
+            try:
+                answer = call()
+                return _Awaited(answer) if inspect.isawaitable(answer) else self._reported(answer)
+            except _NoAnswer as problem:
+                return self._error(str(problem))
+            except BaseException as fault:
+                hint = "; return False or a text to fail a draft" if isinstance(fault, AssertionError) else ""
+                return self._error(f"it raised {raised(fault)}{hint}")
+
+        report, fault = await in_thread(looked)
+        return self._error(f"it raised {type(fault).__name__}") if report is None else report
 
     def _reported(self, answer: object) -> Report:
         answer = answer.item() if type(answer).__module__ == "numpy" and hasattr(answer, "item") else answer
-        if isinstance(answer, Report):
-            return self._checked(answer)
-        findings = tuple(self._findings(answer))
+        made = answer if isinstance(answer, Report) else self._made(answer)
+        problem = problem_of(made)
+        if problem is not None:
+            raise _NoAnswer(f"it {problem}")
+        provenance = {**dict(made.provenance), **self._by()["provenance"]}
+        text = f"{made.text[:_TEXT]} ({TRUSTED})".strip() if made is answer else made.text
+        return replace(made, text=text, findings=capped(made.findings), provenance=provenance)
+
+    def _made(self, answer: object) -> Report:
+        findings = self._findings(answer)
         failed = sum(finding.status == "failed" for finding in findings)
         summary = f"{counted(failed, 'problem')} found" if failed else self._custom.says
-        return Report(
-            status=status_of(findings),
-            text=report(f"{summary} ({TRUSTED})", findings),
-            findings=capped(findings),
-            **self._by(),
-        )
+        text = report(f"{summary} ({TRUSTED})", findings)
+        return Report(status=status_of(findings), text=text, findings=tuple(findings))
 
-    def _findings(self, answer: object) -> Iterable[Finding]:
+    def _findings(self, answer: object) -> Sequence[Finding]:
         name = self._custom.name
         if isinstance(answer, bool):
             return [] if answer else [self._problem(name, f"not the case: {self._custom.says}")]
@@ -183,22 +216,16 @@ class FunctionCheck:
             return [answer]
         if not isinstance(answer, Iterable) or isinstance(answer, bytes | Mapping):
             raise _NoAnswer(f"it answered {shown_option(answer)}; {_ANSWERS}")
-        found = list(answer)
-        for number, one in enumerate(found):
-            if isinstance(one, str):
-                found[number] = self._problem(f"{name}:{number + 1}", one)
-            elif not isinstance(one, Finding):
-                raise _NoAnswer(f"item {number + 1} of its answer is {shown_option(one)}; {_ANSWERS}")
+        found: list[Finding] = []
+        for number, one in enumerate(answer, 1):
+            if number > _READ:
+                if any(finding.status == "failed" for finding in found):
+                    break  # enough is known
+                raise _NoAnswer(f"it answered with over {_READ:,} findings; {_ANSWERS}")
+            if not isinstance(one, str | Finding):
+                raise _NoAnswer(f"item {number} of its answer is {shown_option(one)}; {_ANSWERS}")
+            found.append(self._problem(f"{name}:{number}", one) if isinstance(one, str) else one)
         return found
-
-    def _checked(self, answer: Report) -> Report:
-        if answer.status not in get_args(Status):
-            raise _NoAnswer(f"its report has the status {shown_option(answer.status)}")
-        if not all(isinstance(finding, Finding) for finding in answer.findings):
-            raise _NoAnswer("its report holds something that is no Finding")
-        provenance = {**dict(answer.provenance), **self._by()["provenance"]}
-        text = f"{str(answer.text)[:_TEXT]} ({TRUSTED})".strip()
-        return replace(answer, text=text, findings=capped(answer.findings), provenance=provenance)
 
     def _problem(self, name: str, message: str) -> Finding:
         place = Location(kind="whole")
@@ -217,11 +244,24 @@ class FunctionCheck:
         return {"provenance": {"trust": TRUSTED, "function": where, **known}}
 
 
+@dataclass(frozen=True)
+class _Awaited:
+    """What a function answered is to be awaited in the loop."""
+
+    work: Awaitable[object]
+
+
 class _NoAnswer(Exception):
     """What a function answered is no verdict."""
 
 
 _ANSWERS = "return True, False, a text, a list of findings or a Report"
+
+
+def _given(answer: object, fault: BaseException | None) -> object:
+    if fault is not None:
+        raise fault
+    return answer
 
 
 def _parameters(function: Function) -> Mapping[str, inspect.Parameter]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import numpy
@@ -235,6 +236,14 @@ def test_a_decorated_function_can_be_called_as_before() -> None:
     (lambda: check(rank="human"), "rank 'human'"),
     (lambda: check(timeout_s=0), "timeout_s must be seconds"),
     (lambda: check(timeout_s=True), "timeout_s must be seconds"),
+    (lambda: check(timeout_s=float("nan")), "timeout_s must be seconds"),
+    (lambda: check(gate="no"), "@check mine: gate is True or False, not 'no'"),  # type: ignore[call-overload]
+    (lambda: check(requirements=5), "@check mine: requirements are ids"),  # type: ignore[call-overload]
+    (lambda: check(requirements=["R1", 5]), "@check mine: requirements are ids"),
+    (lambda: check(rank=["model"]), r"rank \['model'\]"),  # type: ignore[call-overload]
+    (lambda: check(name=5), "5 can't be the name"),  # type: ignore[call-overload]
+    (lambda: lambda mine: check(5), "decorates a function, not 5"),
+    (lambda: lambda mine: check()("x"), "decorates a function, not 'x'"),  # type: ignore[arg-type]
 ])  # fmt: skip
 def test_what_the_decorator_can_not_use_is_wrong_use(decorate: Callable[[], Any], message: str) -> None:
     def mine(draft: str) -> bool:
@@ -242,6 +251,112 @@ def test_what_the_decorator_can_not_use_is_wrong_use(decorate: Callable[[], Any]
 
     with pytest.raises(WrongUse, match=message):
         decorate()(mine)
+
+
+def test_an_async_generator_is_wrong_use() -> None:
+    with pytest.raises(WrongUse, match="@check each: it is an async generator; collect the findings in a list"):
+
+        @check
+        async def each(draft: str) -> AsyncIterator[str]:
+            yield "one"
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"executions": -5}, "-5 as executions"), ({"fix": 5}, "5 as fix"), ({"rank": "human"}, "the rank 'human'"),
+    ({"findings": None}, "None as findings"), ({"text": None}, "None as text"), ({"gate": "no"}, "'no' as gate"),
+])  # fmt: skip
+async def test_a_report_that_no_record_can_hold_is_an_error_that_says_why(given: dict[str, Any], said: str) -> None:
+    found = await evidence(answering(Report(**{"status": "passed", **given})))
+    assert found.status == "error" and found.text.startswith("the function one gave no verdict: it answered with")
+    assert said in found.text and found.executions == 2 and found.fix is None
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_an_exception_that_has_no_text_is_told_by_its_name(is_async: bool) -> None:
+    @check
+    def plain(draft: str) -> bool:
+        raise Unspeakable
+
+    @check
+    async def coroutine(draft: str) -> bool:
+        raise Unspeakable
+
+    found = await evidence(coroutine if is_async else plain)
+    assert found.status == "error" and "it raised Unspeakable, whose text can't be made (RuntimeError)" in found.text
+
+
+class Waits:
+    """An object that works when it is read, until it is let go."""
+
+    def __init__(self) -> None:
+        self.let_go, self.threads = threading.Event(), set[str]()
+
+    def wait(self) -> str:
+        self.threads.add(threading.current_thread().name)
+        self.let_go.wait(WAIT_S)
+        return "problem"
+
+    def __iter__(self) -> Iterator[str]:
+        yield self.wait()
+
+    def __repr__(self) -> str:
+        return self.wait()
+
+    __str__ = __repr__
+
+
+@pytest.mark.parametrize("how", ["generator", "text of an exception", "item", "awaited"])
+async def test_the_deadline_holds_while_an_answer_is_read_and_the_loop_goes_on(how: str) -> None:
+    slow, ticked = Waits(), asyncio.Event()
+
+    @check(timeout_s=0.2)
+    def plain(draft: str) -> object:
+        if how == "text of an exception":
+            raise ValueError(slow)
+        return [slow] if how == "item" else (text for text in slow)
+
+    @check(timeout_s=0.2)
+    async def coroutine(draft: str) -> object:
+        return slow
+
+    asyncio.get_running_loop().call_later(0.05, ticked.set)
+    started = time.monotonic()
+    found = await evidence(coroutine if how == "awaited" else plain)
+    assert found.status == "error" and "no answer within 0.2 s" in found.text
+    assert time.monotonic() - started < WAIT_S / 2 and ticked.is_set()
+    assert slow.threads == {"reflect-lab-check"}
+    slow.let_go.set()
+
+
+@pytest.mark.parametrize("fault", [SystemExit(3), KeyboardInterrupt(), ValueError("boom")])
+async def test_a_generator_that_raises_ends_nothing_but_itself(fault: BaseException) -> None:
+    @check
+    def each(draft: str) -> Iterator[str]:
+        yield "one"
+        raise fault
+
+    found = await evidence(each)
+    assert found.status == "error" and f"it raised {type(fault).__name__}" in found.text
+
+
+async def test_a_generator_without_end_is_read_as_far_as_it_tells_something() -> None:
+    @check
+    def problems(draft: str) -> Iterator[str]:
+        return itertools.repeat("one")
+
+    @check
+    def passes(draft: str) -> Iterator[Finding]:
+        return itertools.repeat(Finding(id="fine", status="passed", message="fine"))
+
+    found = await evidence(problems)
+    assert (found.status, len(found.findings)) == ("failed", 50)
+    found = await evidence(passes)
+    assert found.status == "error" and "over 1,000 findings" in found.text
 
 
 async def test_a_function_that_takes_no_draft_is_wrong_use_before_it_runs() -> None:
