@@ -26,7 +26,7 @@ _MOST = 50
 _INDENT = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 
 LIKE: Mapping[str, tuple[str, ...]] = {"kubernetes": ("apiVersion", "kind", "metadata.name")}
-"""Kinds of manifests by name: the paths that each of their documents must hold."""
+"""Kinds of manifests by name: the paths that lead to a text in each of their documents."""
 
 
 class YamlCheck:
@@ -60,10 +60,11 @@ class YamlCheck:
         like = options.text("like", "")
         if like and like not in LIKE:
             raise options.wrong(f"like {shown_option(like)}; {did_you_mean(like, LIKE)}")
-        self._required = [*LIKE.get(like, ()), *options.texts("required")]
+        self._texts, self._required = list(LIKE.get(like, ())), options.texts("required")
         self._kinds = options.texts("kinds")
         for path in self._required:
             check_path(path, "required", options)
+        self._job = {"required": list(self._required), "texts": self._texts, "kinds": list(self._kinds)}
         self._requirement = one_requirement(spec)
 
     async def run(self, draft: Draft) -> Report:
@@ -74,7 +75,7 @@ class YamlCheck:
         return replace(looked, fix=mended)
 
     async def _looked_at(self, text: str) -> Report:
-        caged = await judged({"text": text, "required": self._required, "kinds": list(self._kinds)})
+        caged = await judged({**self._job, "text": text})
         return replace(self._told(caged), sandbox=caged.sandbox(None), provenance=caged.provenance(text))
 
     def _told(self, caged: Caged) -> Report:
@@ -94,6 +95,8 @@ class YamlCheck:
         if "kind" in answer:
             message = f"the kind {shown(answer['kind'], 80)} is none of {', '.join(self._kinds)}"
             name = f"{at}:kind"
+        elif "no_text" in answer:
+            message, name = f"{at} is no text, or an empty one", f"{at}:required"
         else:
             message = f"{at} is missing" if answer["missing"] else f"{at} is no mapping of keys"
             name = f"{at}:required"
@@ -132,11 +135,11 @@ def unreadable(answer: Mapping[str, Any], requirement: str | None) -> Finding:
     return Finding(id="parse", status="failed", message=message, requirement=requirement, location=location)
 
 
-def unique(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def unique(findings: Iterable[Finding], most: int | None = _MOST) -> tuple[Finding, ...]:
     found: dict[str, Finding] = {}
     for finding in findings:
         found.setdefault(finding.id, finding)
-    return tuple(found.values())[:_MOST]
+    return tuple(found.values())[:most]
 
 
 def mended_form(text: str) -> str | None:

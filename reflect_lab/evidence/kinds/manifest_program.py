@@ -1,7 +1,7 @@
 """Reads a draft as YAML (or JSON) and applies rules to it, in a process that can be ended (`cage.run`).
 
 The reader is PyYAML's safe one, stricter: no aliases (a few stand for gigabytes), no tags, no key twice, a bounded
-depth. The job: `{text, required, kinds, rules}`; the answers: `{problem, line}` where it can't be read, else one
+depth. The job: `{text, required, texts, kinds, rules}`; the answers: `{problem, line}` where it can't be read, else one
 `{document, …}` or `{rule, …}` for each violation. It imports nothing of the package, so that it starts anywhere.
 """
 
@@ -12,12 +12,15 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 MAX_DEPTH = 60
 MAX_DOCUMENTS = 200
-MAX_ANSWERS = 200
+MAX_ANSWERS = 50
+"""Violations that are told of each rule at most, and of all rules together; but each broken rule is told."""
+_PLACE = 200
 _STEP = re.compile(r"""\.?([A-Za-z_][\w-]*)|\[(\*|-?[0-9]+)\]|\["([^"\]]*)"\]""")
 _QUANTITY = re.compile(
     r"([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)(Ki|Mi|Gi|Ti|Pi|Ei|n|u|m|k|M|G|T|P|E|[eE][+-]?[0-9]+)?"
@@ -37,13 +40,25 @@ class Unreadable(Exception):
         self.line = line
 
 
+class Written(float):
+    """A number with a point as it is written: a float alone would round `1.00000000000000001` to 1."""
+
+    def __new__(cls, text: str) -> Written:
+        number = super().__new__(cls, text)
+        number.text = text  # type: ignore[attr-defined]
+        return number
+
+    def __str__(self) -> str:
+        return str(self.text)  # type: ignore[attr-defined]
+
+
 def read(text: str) -> list[Any]:
     """The documents of a YAML text as plain values. Raises Unreadable."""
     import yaml
 
     if text.lstrip()[:1] in ("{", "["):  # JSON may be indented by tabs, which YAML can't
         try:
-            return [json.loads(text, object_pairs_hook=_unique_pairs)]
+            return [json.loads(text, object_pairs_hook=_unique_pairs, parse_float=Written)]
         except (ValueError, RecursionError):
             pass  # YAML's flow style looks the same
     safe = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -51,6 +66,9 @@ def read(text: str) -> list[Any]:
         _refuse(text, safe)
         loader: Any = type("Loader", (safe,), {"construct_mapping": _unique, "yaml_implicit_resolvers": _plain()})
         loader.add_constructor("tag:yaml.org,2002:map", loader.construct_mapping)
+        loader.add_constructor("tag:yaml.org,2002:float", _written)
+        for sign in ("value", "merge"):  # `=` and `<<` as values are text
+            loader.add_constructor(f"tag:yaml.org,2002:{sign}", loader.construct_scalar)
         found = []
         for document in yaml.load_all(text, Loader=loader):
             found.append(document)
@@ -81,6 +99,13 @@ def _plain() -> dict[str, Any]:
     timestamp = "tag:yaml.org,2002:timestamp"
     resolvers = yaml.SafeLoader.yaml_implicit_resolvers
     return {first: [(tag, how) for tag, how in each if tag != timestamp] for first, each in resolvers.items()}
+
+
+def _written(loader: Any, node: Any) -> float:
+    text = str(loader.construct_scalar(node))
+    return (
+        Written(text) if re.fullmatch(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", text) else loader.construct_yaml_float(node)
+    )
 
 
 def _unique(loader: Any, node: Any, deep: bool = True) -> dict[Any, Any]:
@@ -160,8 +185,11 @@ def matches(value: Any, path: list[Step], at: str = "$") -> Iterator[tuple[str, 
 
 
 def missing(value: Any, path: list[Step], at: str = "$") -> Iterator[str]:
-    """The places where a path leads nowhere: for each item that there is, the first step that is not."""
+    """The places where a path leads nowhere: for each item that there is, the first step that is not. What is null is
+    not there."""
     if not path:
+        if value is None:
+            yield at
         return
     step, rest = path[0], path[1:]
     if step is None:
@@ -217,17 +245,20 @@ def quantity(amount: Any, like: Any) -> str:
         for unit in sorted(family, key=lambda unit: -sizes[unit]):
             if sizes[unit] <= sizes[suffix] and (amount / sizes[unit]).denominator == 1:
                 return f"{amount / sizes[unit]}{unit}"
-    return str(int(amount) if amount == int(amount) else float(amount))
+    return str(int(amount) if amount == int(amount) or amount > 10**300 else float(amount))
 
 
 def same(one: Any, other: Any) -> bool:
     """Equal as JSON has it: `true` is not 1. Two quantities are equal by value."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
-    if one == other:
-        return True
     left, right = number(one), number(other)
-    return left is not None and right is not None and bool(left == right)
+    return bool(left == right) if left is not None and right is not None else bool(one == other)
+
+
+def _may_hold(value: Any, wanted: Any) -> bool:
+    """Whether a list or mapping stands where one value is spoken of: it may hold what must not be there."""
+    return isinstance(value, list | dict) and not isinstance(wanted, list | dict)
 
 
 def _order(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
@@ -240,64 +271,97 @@ def _order(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "equals": same,
-    "not_equals": lambda value, wanted: not same(value, wanted),
+    "not_equals": lambda value, wanted: not same(value, wanted) and not _may_hold(value, wanted),
     "at_most": _order(lambda value, limit: value <= limit),
     "at_least": _order(lambda value, limit: value >= limit),
     "less_than": _order(lambda value, limit: value < limit),
     "more_than": _order(lambda value, limit: value > limit),
     "in": lambda value, wanted: any(same(value, one) for one in wanted),
-    "not_in": lambda value, wanted: not any(same(value, one) for one in wanted),
+    "not_in": lambda value, wanted: not any(same(value, one) or _may_hold(value, one) for one in wanted),
     "matches": lambda value, pattern: isinstance(value, str) and re.search(pattern, value) is not None,
-    "not_matches": lambda value, pattern: not isinstance(value, str) or re.search(pattern, value) is None,
+    "not_matches": lambda value, pattern: not _may_hold(value, pattern) and re.search(pattern, str(value)) is None,
 }
 """What is asked of each value that a path leads to. `exists`, `absent` and `total_at_most` look at all of them."""
 
 
-def violations(document: Any, rule: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
+@dataclass(frozen=True)
+class Part:
+    """A document, or an item of a List, which stands for documents as they would stand alone. `kind` is its own, else
+    the one that the List gives its items (`PodList`)."""
+
+    root: str
+    value: Any
+    kind: Any
+    is_list: bool = False
+    is_item: bool = False
+
+
+def parts(root: str, document: Any, given: Any = None, is_item: bool = False) -> Iterator[Part]:
+    """A document and, where it is a List, all that it holds."""
+    kind = document.get("kind", given) if isinstance(document, dict) else None
+    items = document.get("items") if isinstance(kind, str) and kind.endswith("List") else None
+    is_list = isinstance(items, list) and bool(items)
+    yield Part(root, document, kind, is_list, is_item)
+    for index, item in enumerate(items if is_list and items else ()):
+        yield from parts(f"{root}.items[{index}]", item, str(kind).removesuffix("List") or None, True)
+
+
+def violations(part: Part, rule: Mapping[str, Any]) -> Iterator[tuple[str, Any, bool]]:
     """Where a document breaks a rule: the path, the value there, and whether there is one at all."""
-    if not _is_meant(document, rule):
+    if not _is_meant(part, rule):
         return
     path, operator = steps(rule["path"]), rule["operator"]
-    found = list(matches(document, path))
+    found = list(matches(part.value, path, part.root))
     if operator == "absent":
         for at, value in found:
             yield at, value, True
         return
-    if not rule.get("optional"):
-        for at in missing(document, path):
-            yield at, None, False
+    wants_null = rule.get("value") is None or (operator in ("in", "not_in") and None in rule["value"])
+    wants_null = wants_null and operator not in ("exists", "total_at_most")
+    if not rule.get("optional") and _is_asked_to_hold(part, rule, path):
+        for at in missing(part.value, path, part.root):
+            if not wants_null or all(at != place for place, _ in found):
+                yield at, None, False
     if operator in ("exists", "total_at_most"):
         return
     for at, value in found:
+        if value is None and not wants_null:
+            continue  # told as missing
         if not OPERATORS[operator](value, rule.get("value")):
             yield at, value, True
 
 
-def total(documents: list[Any], rule: Mapping[str, Any]) -> tuple[Any, list[tuple[int, str, Any]]]:
+def _is_asked_to_hold(part: Part, rule: Mapping[str, Any], path: list[Step]) -> bool:
+    """A List needs not hold what its items are asked for, and they need not hold what the List is asked for."""
+    if rule.get("kind") is not None or path[0] == "items":
+        return not part.is_item or rule.get("kind") is not None
+    return not part.is_list
+
+
+def total(documents: list[Part], rule: Mapping[str, Any]) -> tuple[Any, list[tuple[str, Any]]]:
     """The sum of what a rule's path leads to in all documents, each times what `times` leads to in its own (1 where
-    that is not there), and the places that hold no quantity."""
+    that is not there), and the places that hold no quantity. One below 0 is none: it would make room for others."""
     amount, odd = 0, []
-    for index, document in enumerate(documents):
-        if not _is_meant(document, rule):
+    for part in documents:
+        if not _is_meant(part, rule):
             continue
         factor: Any = 1
-        for at, value in matches(document, steps(rule["times"])) if rule.get("times") else ():
+        for at, value in matches(part.value, steps(rule["times"]), part.root) if rule.get("times") else ():
             factor = number(value)
-            if factor is None:
-                odd.append((index, at, value))
+            if factor is None or factor < 0:
+                odd.append((at, value))
                 factor = 1
-        for at, value in matches(document, steps(rule["path"])):
+        for at, value in matches(part.value, steps(rule["path"]), part.root):
             one = number(value)
-            if one is None:
-                odd.append((index, at, value))
+            if one is None or one < 0:
+                odd.append((at, value))
             else:
                 amount += one * factor
     return amount, odd
 
 
-def _is_meant(document: Any, rule: Mapping[str, Any]) -> bool:
-    kind = rule.get("kind")
-    return kind is None or (isinstance(document, dict) and document.get("kind") == kind)
+def _is_meant(part: Part, rule: Mapping[str, Any]) -> bool:
+    return rule.get("kind") is None or part.kind == rule["kind"]
 
 
 def judge(job: Mapping[str, Any], send: Callable[..., None]) -> None:
@@ -311,37 +375,58 @@ def judge(job: Mapping[str, Any], send: Callable[..., None]) -> None:
     if not documents:
         send(problem="it holds nothing", line=None)
         return
-    for answer in islice(_problems(documents, job), MAX_ANSWERS):
-        send(**answer)
-
-
-def _problems(documents: list[Any], job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    required, kinds, rules = job.get("required", ()), job.get("kinds"), job.get("rules", ())
     roots = ["$" if len(documents) == 1 else f"$[{index}]" for index in range(len(documents))]
-    for root, document in zip(roots, documents, strict=True):
-        if (required or kinds) and not isinstance(document, dict):
-            yield {"missing": None, "at": root}
+    found = [part for root, document in zip(roots, documents, strict=True) for part in parts(root, document)]
+    for answer in (*islice(_unfit(found, job), MAX_ANSWERS), *_broken(found, job.get("rules", ()))):
+        send(**{**answer, "at": None if answer["at"] is None else answer["at"][:_PLACE]})
+
+
+def _unfit(documents: list[Part], job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """What the documents must hold and do not. A List stands for what it holds."""
+    required, texts, kinds = job.get("required", ()), job.get("texts", ()), job.get("kinds")
+    for part in documents:
+        if part.is_list or not (required or texts or kinds):
             continue
-        for path in required:
-            for at in missing(document, steps(path)):
-                yield {"missing": path, "at": root + at[1:]}
-        if kinds and document.get("kind") not in kinds:
-            yield {"kind": shown(document.get("kind")), "at": f"{root}.kind"}
-    for position, rule in enumerate(rules):
-        for root, document in zip(roots, documents, strict=True):
-            for at, value, is_there in violations(document, rule):
-                yield {"rule": position, "at": root + at[1:], "value": shown(value), "is_there": is_there}
-        if rule["operator"] == "total_at_most":
-            amount, odd = total(documents, rule)
-            for index, at, value in odd:
-                yield {"rule": position, "at": roots[index] + at[1:], "value": shown(value), "is_there": True}
-            if amount > number(rule["value"]):
-                yield {"rule": position, "at": None, "value": quantity(amount, rule["value"]), "is_there": True}
+        if not isinstance(part.value, dict):
+            yield {"missing": None, "at": part.root}
+            continue
+        for path in (*texts, *required):
+            for at in missing(part.value, steps(path), part.root):
+                yield {"missing": path, "at": at}
+        for path in texts:
+            for at, value in matches(part.value, steps(path), part.root):
+                if value is not None and not (isinstance(value, str) and value.strip()):
+                    yield {"no_text": path, "at": at}
+        if kinds and part.value.get("kind") not in kinds:
+            yield {"kind": shown(part.value.get("kind")), "at": f"{part.root}.kind"}
+
+
+def _broken(documents: list[Part], rules: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The violations in the order of the rules. Every rule is judged, and each that is broken is told, whatever the
+    others found: those that found much are told in part."""
+    found = [list(islice(_of_rule(documents, position, rule), MAX_ANSWERS)) for position, rule in enumerate(rules)]
+    share, told = 1, sum(map(bool, found))
+    while told < MAX_ANSWERS and (more := sum(len(each) > share for each in found)):
+        share, told = share + 1, told + more
+    for each in found:
+        yield from each[:share]
+
+
+def _of_rule(documents: list[Part], position: int, rule: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for part in documents:
+        for at, value, is_there in violations(part, rule):
+            yield {"rule": position, "at": at, "value": shown(value), "is_there": is_there}
+    if rule["operator"] == "total_at_most":
+        amount, odd = total(documents, rule)
+        if amount > number(rule["value"]):
+            yield {"rule": position, "at": None, "value": quantity(amount, rule["value"])[:80], "is_there": True}
+        for at, value in odd:
+            yield {"rule": position, "at": at, "value": shown(value), "is_there": True}
 
 
 def shown(value: Any) -> str:
-    if isinstance(value, str):
-        return value[:80]
+    if isinstance(value, str | Written):
+        return str(value)[:80]
     try:
         return json.dumps(value)[:80]
     except (TypeError, ValueError):

@@ -145,3 +145,20 @@ async def test_a_failed_gate_spares_the_rules() -> None:
     gate, rules = await gather(task, good)
     assert (gate.status, rules.status) == ("passed", "failed")
     assert rules.findings[0].requirement == "R1"
+
+
+@pytest.mark.parametrize(("draft", "ids"), [
+    ("apiVersion:\nkind:\nmetadata:\n  name:\n", ["$.apiVersion", "$.kind", "$.metadata.name"]),
+    ("apiVersion: ''\nkind: []\nmetadata:\n  name: {}\n", ["$.apiVersion", "$.kind", "$.metadata.name"]),
+    ("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod}]\n", ["$.items[0].metadata"]),
+    ("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: Pod, metadata: {name: web}}]\n", []),
+])  # fmt: skip
+async def test_what_a_manifest_must_hold_is_a_text_in_each_item(draft: str, ids: list[str]) -> None:
+    found = await evidence_of("yaml", {"like": "kubernetes"}, draft)
+    assert [f.id.removesuffix(":required") for f in found.findings] == ids
+
+
+@pytest.mark.parametrize("sign", ["=", "<<"])
+async def test_a_sign_with_a_meaning_in_old_yaml_is_text(sign: str) -> None:
+    assert (await evidence_of("yaml", {}, f"op: {sign}\n")).status == "passed"
+    assert read(f"op: {sign}\n") == [{"op": sign}]

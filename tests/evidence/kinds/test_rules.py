@@ -197,3 +197,69 @@ def test_a_path_leads_somewhere_or_is_missing_somewhere(value: object, path: str
     assert found or list(missing(value, way))
     for at, there in found:
         assert list(matches(value, steps(at.replace("$", "", 1).removeprefix(".")))) == [(at, there)]
+
+
+LIMIT = {"id": "limit", "path": "c[*].m", "operator": "at_most", "value": 1}
+ROLE = {"id": "role", "path": "role", "operator": "not_equals", "value": "admin", "on_violation": "denied"}
+
+
+async def test_a_flood_of_violations_hides_no_denied_rule() -> None:
+    draft = "role: admin\nc: [" + ",".join(["{m: 9}"] * 200) + "]\n"
+    found = await evidence_of("rules", {"rules": [LIMIT, ROLE]}, draft)
+    assert found.status == "denied" and "not permitted: role" in found.text
+    assert len(found.findings) == 50 and found.findings[-1].id == "role:$.role"
+
+
+async def test_each_of_many_broken_rules_is_told() -> None:
+    rules = [{"id": f"r{n}", "path": "a", "operator": "equals", "value": n} for n in range(1, 81)]
+    found = await evidence_of("rules", {"rules": [LIMIT, *rules]}, "a: 0\nc: [" + ",".join(["{m: 9}"] * 200) + "]\n")
+    assert len(found.findings) == 81
+
+
+SPEC = "$.items[0].spec.replicas"
+DEPLOYED = "kind: Deployment, spec: {replicas: 9}"
+REPLICAS = {"path": "spec.replicas", "operator": "at_most", "value": 2}
+TOTAL = {"path": "c[*].m", "operator": "total_at_most", "value": 10, "times": "n"}
+
+
+@pytest.mark.parametrize(("rule", "draft", "where"), [
+    ({**REPLICAS, "kind": "Deployment"}, f"kind: List\nitems: [{{{DEPLOYED}}}]", SPEC),
+    ({**REPLICAS, "kind": "Deployment"}, "kind: DeploymentList\nitems: [{spec: {replicas: 9}}]", SPEC),
+    (REPLICAS, "kind: List\nitems: [{kind: List, items: [{spec: {replicas: 9}}]}]", f"$.items[0]{SPEC[1:]}"),
+    (REPLICAS, "kind: List\nspec: {replicas: 9}\nitems: [{spec: {replicas: 1}}]", "$.spec.replicas"),
+    (REPLICAS, "kind: List\nitems: []", "$.spec"),
+    ({**REPLICAS, "path": "items[*].spec.replicas"}, "kind: List\nitems: [{spec: {replicas: 9}}]", SPEC),
+    ({**TOTAL, "kind": "Pod"}, "kind: List\nitems: [{kind: Pod, c: [{m: 11}]}]", "c[*].m"),
+    (TOTAL, "c: [{m: 100}, {m: -95}]", "c[*].m"),
+    (TOTAL, "n: -1\nc: [{m: 9}]", "$.n"),
+    (TOTAL, "c: [{m: -1}]", "$.c[0].m"),
+    ({**ROLE, "path": "r"}, "r: [admin]", "$.r"),
+    ({**ROLE, "path": "r"}, "r: {name: admin}", "$.r"),
+    ({"path": "r", "operator": "not_in", "value": ["admin"]}, "r: [admin]", "$.r"),
+    ({"path": "r", "operator": "not_matches", "value": "adm"}, "r: [admin]", "$.r"),
+    ({"path": "r", "operator": "not_matches", "value": "^12"}, "r: 123", "$.r"),
+    ({"path": "a", "operator": "exists"}, "a:", "$.a"),
+    ({"path": "a", "operator": "not_equals", "value": "x"}, "a: null", "$.a"),
+    ({"path": "m", "operator": "at_most", "value": 1}, "m: 1.00000000000000001", "$.m"),
+    ({"path": "m", "operator": "at_most", "value": 1}, '{"m": 1.00000000000000001}', "$.m"),
+    ({"path": "m", "operator": "equals", "value": 1}, "m: 1.00000000000000001", "$.m"),
+])  # fmt: skip
+async def test_what_slips_by_a_rule_is_a_violation(rule: dict[str, Any], draft: str, where: str) -> None:
+    found = await judged(rule, draft)
+    assert found.status in ("failed", "denied")
+    assert next(f.location.value for f in found.findings if f.location) == where
+
+
+@pytest.mark.parametrize(("rule", "draft"), [
+    ({**REPLICAS, "kind": "Deployment"}, "kind: List\nitems: [{kind: Deployment, spec: {replicas: 1}}, {kind: Pod}]"),
+    (REPLICAS, "kind: List\nitems: [{spec: {replicas: 1}}]"),
+    ({**REPLICAS, "path": "items[*].spec.replicas"}, "kind: List\nitems: [{spec: {replicas: 1}}]"),
+    ({"path": "a", "operator": "equals", "value": None}, "a:"),
+    ({"path": "a", "operator": "in", "value": [None, 1]}, "a:"),
+    ({"path": "a", "operator": "not_equals", "value": "x", "optional": True}, "a:"),
+    ({"path": "a", "operator": "not_equals", "value": "latest"}, "a: 1.2"),
+    ({"path": "a", "operator": "equals", "value": 1.5}, "a: 1.50"),
+    ({"path": "roles[*]", "operator": "not_equals", "value": "admin"}, "roles: [reader]"),
+])  # fmt: skip
+async def test_what_keeps_a_rule_passes(rule: dict[str, Any], draft: str) -> None:
+    assert (await judged(rule, draft)).status == "passed"
