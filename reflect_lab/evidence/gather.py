@@ -18,7 +18,7 @@ from pathlib import Path
 
 from reflect_lab.core.budget import spare_tool_calls
 from reflect_lab.core.errors import WrongUse
-from reflect_lab.core.evidence import Evidence, Status
+from reflect_lab.core.evidence import Evidence, Finding, Status
 from reflect_lab.core.roles import CheckHooks
 from reflect_lab.core.run import Draft, Run
 from reflect_lab.core.task import CheckSpec, Task
@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 NAMED_ONLY = ("custom", "scripted")
 """Kinds of checks that front matter names without saying what performs them."""
+_PLACE = 400
+"""Characters of a finding's place at most."""
 
 
 class Checks:
@@ -196,7 +198,15 @@ async def _once(spec: CheckSpec, check: Check, draft: Draft, is_told: bool = Tru
         return _faulty(spec, fault, is_told)
     if problem is not None:
         return Report(status="error", text=f"the check {spec.name} {problem}")
-    return replace(report, findings=tuple(report.findings))
+    return replace(report, findings=tuple(map(_short, report.findings)))
+
+
+def _short(finding: Finding) -> Finding:
+    """The finding with a place that can be shown: a path may be as long as a draft's keys are."""
+    place = finding.location
+    if place is None or place.value is None or len(place.value) <= _PLACE:
+        return finding
+    return replace(finding, location=replace(place, value=f"{place.value[: _PLACE - 1]}…"))
 
 
 def _is_cancelled() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from reflect_lab.evidence.wording import counted, report, shown
 
 _RULES = ("E4", "E7", "E9", "F")
 """What is wrong rather than unusual: imports, statements, syntax, names. Named here, for ruff's own default changes."""
+_ASKED_S = 5.0
 _LEVELS = ("failed", "advisory")
 
 
@@ -52,6 +54,9 @@ class RuffCheck:
         for rule in (*self._select, *self._ignore):
             if not rule.isalnum():
                 raise options.wrong(f"{shown_option(rule)} is no rule of ruff; a rule looks like F401 or E7")
+        refused = _refused({"select": options.texts("select"), "ignore": self._ignore})
+        if refused is not None:
+            raise options.wrong(f"ruff refuses its rules: {refused}")
         self._requirement = one_requirement(spec)
 
     async def run(self, draft: Draft) -> Report:
@@ -104,6 +109,24 @@ class RuffCheck:
 def find_ruff() -> str | None:
     """The `ruff` beside this interpreter, else the one on the path."""
     return shutil.which("ruff", path=str(Path(sys.executable).parent)) or shutil.which("ruff")
+
+
+def _refused(rules: Mapping[str, Sequence[str]]) -> str | None:
+    """Why the ruff that is here refuses these rules, which it is asked about with an empty program; None where it takes
+    them, where none are named, and where it can't be asked."""
+    named = [word for key, some in rules.items() if some for word in (f"--{key}", ",".join(some))]
+    program = find_ruff() if named else None
+    if program is None:
+        return None
+    try:
+        asked = subprocess.run(
+            [program, "check", "--isolated", "--no-cache", *named, "-"],
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASKED_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return None
+    said = shown(asked.stderr.decode("utf-8", "replace").removeprefix("ruff failed"))
+    return said.removeprefix("Cause: ") if asked.returncode == 2 else None
 
 
 def _parts(one: object) -> tuple[str, object, object]:

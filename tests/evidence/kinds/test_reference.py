@@ -32,6 +32,12 @@ async def test_deep_json_is_no_reason_to_fall_over() -> None:
     assert evidence.status == "failed"
 
 
+async def test_the_place_of_a_finding_is_no_longer_than_can_be_shown() -> None:
+    evidence = await evidence_of("reference", {"text": '{"a": 1}'}, '{"' + "k" * 900_000 + '": 1}')
+    (location,) = [f.location for f in evidence.failed_findings]
+    assert location is not None and str(location.value).startswith("$.k") and len(str(location.value)) == 400
+
+
 async def test_an_empty_reference_is_wrong_use() -> None:
     with pytest.raises(WrongUse, match="empty"):
         await evidence_of("reference", {"text": " \n"}, "x")

@@ -46,10 +46,11 @@ async def test_advisory_findings_are_told_and_fail_nothing() -> None:
     assert "F401" in evidence.text
 
 
-async def test_rules_are_chosen_by_select_and_ignore() -> None:
+async def test_rules_are_chosen_by_select_and_ignore(monkeypatch: pytest.MonkeyPatch) -> None:
     draft = "import os\nl = 1\n"
     assert [f.id for f in (await ruff_on(draft, select=["E7"])).findings] == ["E741:1"]
     assert [f.id for f in (await ruff_on(draft, ignore="F401")).findings] == ["E741:1"]
+    monkeypatch.setattr(ruff, "_refused", lambda rules: None)  # as where it could not be asked beforehand
     evidence = await ruff_on(draft, select=["ZZZ9"])
     assert evidence.status == "error" and "ZZZ9" in evidence.text
 
@@ -76,6 +77,8 @@ async def test_a_draft_that_is_no_text_is_no_verdict() -> None:
     ({"select": "--fix"}, "no rule of ruff"),
     ({"ignore": [""]}, "no rule of ruff"),
     ({"rules": []}, "unknown option"),
+    ({"select": ["E4", "NOPE9"]}, "check ruff: ruff refuses its rules: .*NOPE9"),
+    ({"ignore": "NOPE9"}, "check ruff: ruff refuses its rules: .*NOPE9"),
 ])  # fmt: skip
 async def test_wrong_options_are_wrong_use(options: dict[str, object], said: str) -> None:
     with pytest.raises(WrongUse, match=said):
