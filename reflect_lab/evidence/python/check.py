@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import re
 import warnings
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from reflect_lab.core.task import CheckSpec
 from reflect_lab.evidence.check import Options, Report, Surroundings, one_requirement, status_of
 from reflect_lab.evidence.permission import consented, permitted
 from reflect_lab.evidence.python.idle import asserts_anything, idle_test
+from reflect_lab.evidence.python.names import EVERY, names_of
 from reflect_lab.evidence.python.plain import Malformed
 from reflect_lab.evidence.python.splitting import Case, plan
 from reflect_lab.evidence.python.verdicts import Verdict, verdict
@@ -25,7 +28,7 @@ from reflect_lab.evidence.sandbox.limits import Limits, nothing_ran, recorded
 from reflect_lab.evidence.wording import counted, report, shown
 
 BUSY = "the machine was too busy: the draft waited for a processor until its time was over"
-_EACH_BYTES, _TOGETHER_BYTES = 1 << 16, 700_000
+_VALUES_BYTES = 700_000
 """Of the values that the draft's process sends: well below what the cage reads of its answers."""
 
 
@@ -105,11 +108,26 @@ class PythonCheck:
         if (idle := idle_test(self._code, self._setup)) is not None:
             raise options.wrong(idle)
         self._asserts = asserts_anything(self._code, self._setup)
-        self._plan = plan(self._code)
+        self._before = names_of(self._setup)
+        self._plan = plan(self._code, self._before)
+        self._words = frozenset(re.findall(r"\w+", self._code))
         self._requirement = one_requirement(spec)
         self._surroundings = surroundings
 
     async def run(self, draft: Draft) -> Report:
+        return await self._fitted(draft)._run(draft)
+
+    def _fitted(self, draft: Draft) -> PythonCheck:
+        """This check with the plan for a draft that binds or uses names which the check's code holds, too."""
+        names = names_of(draft.text)
+        shared = (names.bound | names.used) & (self._words | {EVERY})
+        if not shared:
+            return self
+        fitted = copy(self)
+        fitted._plan = plan(self._code, self._before | names)
+        return fitted
+
+    async def _run(self, draft: Draft) -> Report:
         level = await permitted(self._surroundings)
         if isinstance(level, Level) and level.number == "W":
             report = await self._interpreted(draft, level)
@@ -163,8 +181,7 @@ class PythonCheck:
         )
 
     def _job(self, draft: Draft) -> dict[str, object]:
-        """What the draft's process is sent. A value that is larger than all that the check's code could spell can't be
-        what the code expects, so it is not sent."""
+        """What the draft's process is sent. One value may take all the room that those before it left."""
         sent = self._plan
         return {
             "mode": "python",
@@ -174,7 +191,7 @@ class PythonCheck:
             "cases": sent.ranges,
             "asked": sent.asked,
             "raising": sent.raising,
-            "room": (min(_EACH_BYTES + 20 * len(self._code), _TOGETHER_BYTES), _TOGETHER_BYTES),
+            "room": (_VALUES_BYTES, _VALUES_BYTES),
         }
 
     def _summary(self, findings: tuple[Finding, ...], stability: str) -> str:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from reflect_lab.evidence.python.plain import Opaque, shown_value
+from reflect_lab.evidence.python.plain import Malformed, Opaque, collide, shown_value
 from reflect_lab.evidence.sandbox.runner import OPERATORS
 
 _LARGEST = 100_000
@@ -32,6 +32,14 @@ class Asked(ast.expr):
 
 class CannotJudge(Exception):
     """This is no test that can be worked out here; the text says why."""
+
+
+class TooLarge(CannotJudge):
+    """What the draft gave is larger than the `room` in bytes that there was for it; it looks like `looks`."""
+
+    def __init__(self, room: int, looks: str) -> None:
+        super().__init__(f"the value is too large to be compared here: no room for over {room:,} bytes")
+        self.room, self.looks = room, looks
 
 
 class DraftRaised(Exception):
@@ -67,7 +75,7 @@ class Approx:
             return True
         if not isinstance(value, int | float | complex | Fraction) or not isinstance(expected, int | float | complex):
             return False
-        least = 0.0 if self._rel is None and self._abs is not None else self._rel or 1e-6
+        least = self._rel if self._rel is not None else 0.0 if self._abs is not None else 1e-6
         allowed = max(least * abs(expected), 1e-12 if self._abs is None else self._abs)
         return not math.isinf(abs(expected)) and abs(value - expected) <= allowed  # type: ignore[operator]
 
@@ -153,7 +161,7 @@ class _Worker:
         if "raised" in answer:
             raise DraftRaised(answer)
         if "value" not in answer:
-            raise CannotJudge("what the draft gave before left no room to send more")
+            raise too_large(answer)
         return answer["value"]
 
     def _Constant(self, node: ast.Constant) -> object:
@@ -240,12 +248,22 @@ class _Worker:
             name in ("bytes", "bytearray") and any(isinstance(a, int) and a > _LARGEST for a in arguments)
         ):
             raise CannotJudge("it would be too large")
+        if name in ("set", "frozenset") and any(isinstance(a, list | tuple) and collide(a) for a in arguments):
+            raise CannotJudge("too many of its items have the same hash")
         return FUNCTIONS[name](*arguments, **options)
 
     def _method(self, receiver: object, name: str, arguments: list[ast.expr]) -> object:
         if not isinstance(receiver, str | bytes):
             raise CannotJudge(f"got {shown_value(receiver)}, which is no text")
         return getattr(receiver, name)(*map(self.work, arguments))
+
+
+def too_large(answer: Mapping[str, object]) -> TooLarge:
+    """Of an answer that says that a value did not fit."""
+    room, looks = answer.get("full"), answer.get("looks")
+    if not isinstance(room, int) or not isinstance(looks, str):
+        raise Malformed("no value")
+    return TooLarge(room, looks)
 
 
 def compare(sign: ast.cmpop, left: object, right: object) -> bool:

@@ -6,14 +6,16 @@ value can say of itself that it equals another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, DecimalException
 from fractions import Fraction
+from operator import itemgetter
 
 DEPTH = 64
 """How deep the JSON of a value may be nested; what is sent stops earlier."""
 _SHOWN = 200
+_COLLISIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,28 @@ def _items(parts: object, depth: int) -> list[object]:
     return [decoded(part, depth) for part in parts]
 
 
+def _hashed(parts: object, depth: int) -> list[object]:
+    items = _items(parts, depth)
+    if collide(items):
+        raise ValueError
+    return items
+
+
+def collide(items: Iterable[object]) -> bool:
+    """Whether over 100 different items share a hash, as numbers do that differ by a multiple of 2**61 - 1. A set would
+    compare each of them with all others, which takes a minute for as many as fit into an answer."""
+    first: object = None
+    before, others = None, 0
+    for number, item in sorted(((hash(item), item) for item in items), key=itemgetter(0)):
+        if number != before:
+            first, before, others = item, number, 0
+        elif item != first:
+            others += 1
+            if others > _COLLISIONS:
+                return True
+    return False
+
+
 def _pair(parts: object) -> tuple[object, object]:
     if not isinstance(parts, list):
         raise TypeError
@@ -82,7 +106,10 @@ def _range(parts: object, depth: int) -> range:
 def _dict(parts: object, depth: int) -> dict[object, object]:
     if not isinstance(parts, list):
         raise TypeError
-    return {decoded(key, depth): decoded(value, depth) for key, value in parts}
+    pairs = [(decoded(key, depth), decoded(value, depth)) for key, value in parts]
+    if collide([key for key, _ in pairs]):
+        raise ValueError
+    return dict(pairs)
 
 
 def _fraction(parts: object) -> Fraction:
@@ -107,8 +134,8 @@ _READERS: Mapping[str, Callable[[object, int], object]] = {
     "r": _range,
     "l": _items,
     "t": lambda parts, depth: tuple(_items(parts, depth)),
-    "S": lambda parts, depth: set(_items(parts, depth)),
-    "F": lambda parts, depth: frozenset(_items(parts, depth)),
+    "S": lambda parts, depth: set(_hashed(parts, depth)),
+    "F": lambda parts, depth: frozenset(_hashed(parts, depth)),
     "d": _dict,
     "Fraction": lambda parts, _: _fraction(parts),
     "Decimal": lambda parts, _: Decimal(_text(parts)),

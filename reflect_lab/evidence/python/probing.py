@@ -11,6 +11,7 @@ import ast
 from collections.abc import Mapping
 
 from reflect_lab.evidence.python.judging import FUNCTIONS, METHODS, Asked, CannotJudge, built_in_types, dotted, value_of
+from reflect_lab.evidence.python.names import NOTHING, Names
 
 _JUDGED = frozenset({"approx", "pytest.approx", "isclose", "math.isclose", "math.isnan", "math.isinf"})
 """Functions that are always worked out here."""
@@ -24,15 +25,15 @@ class Unsplit(Exception):
 
 
 class Expressions:
-    """What is known of names: the values of literals' names (`known`), and the functions that the check itself defines
-    or imports (`helpers`), which are no part of the draft."""
+    """What is known of names: the values of literals' names (`known`), the functions that the check itself defines
+    (`helpers`), which are no part of the draft, and what all the programs bind (`names`)."""
 
-    def __init__(self, known: Mapping[str, object], helpers: frozenset[str]) -> None:
-        self._known, self._helpers = known, helpers
+    def __init__(self, known: Mapping[str, object], helpers: frozenset[str], names: Names = NOTHING) -> None:
+        self._known, self._helpers, self._names = known, helpers, names
 
     def constant(self, node: ast.expr) -> tuple[object] | None:
         """The value of an expression of literals, in a tuple (None is a value too); None for any other expression."""
-        if any(isinstance(n, ast.Name) and n.id in self._helpers and n.id not in self._known for n in ast.walk(node)):
+        if any(isinstance(n, ast.Name) and self._is_unknown(n.id) for n in ast.walk(node)):
             return None
         try:
             return (value_of(node, self._known),)
@@ -80,6 +81,13 @@ class Expressions:
             is_argument = is_drafts_call and isinstance(node, ast.Call) and child is not node.func
             self.refuse_secrets(child, is_input=is_input or is_argument or is_index)
 
+    def is_ours(self, function: ast.expr) -> bool:
+        """Whether a name, as `sorted` or `math.isclose`, still is what it is here."""
+        return not self._names.binds((dotted(function) or "").partition(".")[0])
+
+    def _is_unknown(self, name: str) -> bool:
+        return name not in self._known and (name in self._helpers or self._names.binds(name))
+
     def _is_constant(self, node: ast.expr) -> bool:
         return self.constant(node) is not None
 
@@ -92,6 +100,12 @@ class Expressions:
         except Unsplit:
             return False
         return True
+
+    def _names_built_ins(self, node: ast.expr) -> bool:
+        try:
+            return bool(built_in_types(node)) and all(map(self.is_ours, getattr(node, "elts", [node])))
+        except CannotJudge:
+            return False
 
     def _probe(self, node: ast.expr, probes: list[ast.expr]) -> ast.expr:
         self.refuse_secrets(node)
@@ -119,8 +133,9 @@ class Expressions:
         return ast.Compare(made[0], node.ops, made[1:])
 
     def _call(self, node: ast.Call, probes: list[ast.expr], *, is_truth: bool) -> ast.expr:
-        name = dotted(node.func)
-        if name == "isinstance" and len(node.args) == 2 and not node.keywords and _names_built_ins(node.args[1]):
+        is_ours = self.is_ours(node.func)
+        name = dotted(node.func) if is_ours else None
+        if name == "isinstance" and len(node.args) == 2 and not node.keywords and self._names_built_ins(node.args[1]):
             return ast.Call(node.func, [self.split(node.args[0], probes), node.args[1]], [])
         if (
             isinstance(node.func, ast.Attribute)
@@ -170,13 +185,6 @@ def _has_call(node: ast.expr) -> bool:
 
 def _is_singleton(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
-
-
-def _names_built_ins(node: ast.expr) -> bool:
-    try:
-        return bool(built_in_types(node))
-    except CannotJudge:
-        return False
 
 
 def _roots(node: ast.AST) -> frozenset[str]:

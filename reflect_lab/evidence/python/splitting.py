@@ -7,10 +7,13 @@ marked: it is judged beside the draft, by code that the draft could change.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from reflect_lab.evidence.python.inputs import expected_in, given_away, inputs_of, keys_of
 from reflect_lab.evidence.python.judging import dotted
+from reflect_lab.evidence.python.names import NOTHING, Names, names_of
 from reflect_lab.evidence.python.probing import Expressions, Unsplit
 from reflect_lab.evidence.python.statements import (
     DEFINITIONS,
@@ -27,12 +30,15 @@ from reflect_lab.evidence.python.statements import (
     split_cases,
     title,
     tried,
+    used_later,
     used_names,
     written,
 )
 from reflect_lab.evidence.wording import shown
 
 _LONGEST_LOOP = 200
+_MOST_UNROLLED = 1000
+"""Asserts of a check, with those that loops repeat, that are split; the rest is performed as it stands."""
 _REDIRECTS = ("redirect_stdout", "redirect_stderr", "contextlib.redirect_stdout", "contextlib.redirect_stderr")
 
 
@@ -84,17 +90,23 @@ class Plan:
     raising: tuple[int, ...]
 
 
-def plan(code: str) -> Plan:
-    """The plan of a check's code, which is valid Python of at least one statement."""
+def plan(code: str, others: Names = NOTHING) -> Plan:
+    """The plan of a check's code, which is valid Python of at least one statement. `others` are the names of the
+    programs that run before it in the same process, the set-up and the draft."""
     body = ast.parse(code).body
+    names = others | Names(bound=names_of(code).bound, used=used_later(body))
     sent: frozenset[_Binding] = frozenset()
+    beside: frozenset[int] = frozenset()
     while True:
         # What binds a name to a literal stays here, until code that is sent uses the name.
-        planner = _Planner(code, body, sent)
+        planner = _Planner(code, body, sent, names, beside)
         made = planner.plan()
-        if planner.wanted <= sent:
+        if not planner.wanted <= sent:
+            sent |= planner.wanted
+        elif shared := given_away(planner.expected, planner.inputs()) - beside:
+            beside |= shared
+        else:
             return made
-        sent |= planner.wanted
 
 
 @dataclass
@@ -105,6 +117,8 @@ class _Sent:
     asked: list[int] = field(default_factory=list)
     raising: list[int] = field(default_factory=list)
     expects: list[Expectation | Raising] = field(default_factory=list)
+    keys: list[tuple[int, str]] = field(default_factory=list)
+    """What is expected of the answer of each statement, by `keys_of`."""
 
     def ask(self, probes: Sequence[ast.expr], expects: Expectation) -> None:
         self.asked.append(len(self.statements))
@@ -120,35 +134,50 @@ class _Sent:
 class _Planner:
     """One pass over a check's code that sends the bindings of literals in `sent`; finds those that are `wanted`."""
 
-    def __init__(self, code: str, body: list[ast.stmt], sent: frozenset[_Binding]) -> None:
-        self._lines, self._body, self._sent = source_lines(code), body, sent
+    def __init__(
+        self, code: str, body: list[ast.stmt], sent: frozenset[_Binding], names: Names, beside: frozenset[int]
+    ) -> None:
+        self._lines, self._body, self._sent, self._names, self._beside = source_lines(code), body, sent, names, beside
         self._known: dict[str, object] = {}
         self._bindings: dict[str, _Binding] = {}
         self._bound_so_far = 0
         helpers = frozenset(s.name for s in body if isinstance(s, DEFINITIONS))
-        self._expressions = Expressions(self._known, helpers)
+        self._expressions = Expressions(self._known, helpers, names)
+        self._left = _MOST_UNROLLED
+        self._uses = Counter(n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
         self.wanted: frozenset[_Binding] = frozenset()
+        self.expected: list[tuple[int, int, str]] = []
+        """What asserts expect: the number of the case and of the statement, and a value's key (`keys_of`)."""
+        self._statements: list[ast.stmt] = []
 
     def plan(self) -> Plan:
         cases, ranges = [], []
         code: list[str] = []
         asked, raising = [], []
-        for start, end in split_cases(self._body):
+        for number, (start, end) in enumerate(split_cases(self._body)):
             statements, first = self._body[start:end], len(code)
-            part, texts = self._case(statements)
+            part, texts = self._case(statements, number in self._beside)
+            self.expected += [(number, first + at, key) for at, key in part.keys]
+            self._statements += part.statements
             code += texts
-            asked += [first + number for number in part.asked]
-            raising += [first + number for number in part.raising]
+            asked += [first + at for at in part.asked]
+            raising += [first + at for at in part.raising]
             ranges.append((first, len(code)))
             cases.append(Case(title=title(self._lines, statements), expects=tuple(part.expects)))
         return Plan(
             cases=tuple(cases), code="\n".join(code), ranges=tuple(ranges), asked=tuple(asked), raising=tuple(raising)
         )
 
-    def _case(self, statements: list[ast.stmt]) -> tuple[_Sent, list[str]]:
+    def inputs(self) -> list[tuple[int, str]]:
+        """The keys of the values that stand in each statement that is sent."""
+        return [(number, key) for number, statement in enumerate(self._statements) for key in inputs_of(statement)]
+
+    def _case(self, statements: list[ast.stmt], is_beside: bool) -> tuple[_Sent, list[str]]:
         before, bindings, number = dict(self._known), dict(self._bindings), self._bound_so_far
         try:
             part = _Sent()
+            if is_beside:
+                raise Unsplit("what is expected is also an input")
             if any(map(is_deep, statements)):
                 raise Unsplit("it is nested too deeply to be looked through")
             for statement in statements:
@@ -197,6 +226,8 @@ class _Planner:
     def _literals(self, statement: ast.stmt) -> dict[str, object]:
         """The names that a statement binds to literals."""
         match statement:
+            case ast.Assign(value=value) if self._is_alias(value):
+                return {}
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 constant = self._expressions.constant(value)
                 return {} if constant is None else {name: constant[0]}
@@ -207,6 +238,10 @@ class _Planner:
                 if isinstance(values, tuple) and len(names) == len(targets) == len(values):
                     return dict(zip(names, values, strict=True))
         return {}
+
+    def _is_alias(self, value: ast.expr) -> bool:
+        """Whether a value holds what another name holds, too, and what can be changed through either."""
+        return any(name in self._known and not is_immutable(self._known[name]) for name in used_names(value))
 
     def _refuse_secrets(self, statement: ast.stmt) -> None:
         """Raises Unsplit where a statement may hold more than inputs."""
@@ -229,9 +264,12 @@ class _Planner:
         self._bound_so_far += 1
         binding = self._bindings[name] = (name, self._bound_so_far)
         self._known.pop(name, None)
+        is_shared = name in self._names.used
+        if is_shared:
+            self.wanted |= {binding}
         if binding in self._sent:
             out.statements.append(ast.Assign([ast.Name(name, ast.Store())], literal(value)))
-        if binding not in self._sent or is_immutable(value):
+        if binding not in self._sent or (is_immutable(value) and not is_shared):
             self._known[name] = value
 
     def _rebound(self, statement: ast.stmt) -> None:
@@ -240,13 +278,29 @@ class _Planner:
             self._bindings.pop(name, None)
 
     def _assert(self, statement: ast.Assert, out: _Sent, loop: Mapping[str, object]) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Unsplit("too many asserts in loops")
         probes: list[ast.expr] = []
         test = self._expressions.split(statement.test, probes, is_truth=True)
         said = None if statement.msg is None else self._expressions.constant(statement.msg)
         for probe in probes:
             self._want(probe)
+        if not all(isinstance(probe, ast.Name) and probe.id in self._bindings for probe in probes):
+            # Else it asks what became of an input, and may say that it did not change.
+            out.keys += [(len(out.statements), key) for key in self._keys(test)]
         at = ", ".join(f"{name} = {shown(repr(value), 60)}" for name, value in loop.items())
         out.ask(probes, Expectation(test=test, known=dict(self._known), message=str(said[0]) if said else "", at=at))
+
+    def _keys(self, test: ast.expr) -> list[str]:
+        """The keys of the values that a test expects; raises Unsplit where one has a name that is sent."""
+        keys: list[str] = []
+        for node in expected_in(test):
+            constant = self._expressions.constant(node)
+            if isinstance(node, ast.Name) and self._bindings.get(node.id) in self._sent:
+                raise Unsplit("what is expected has a name that is sent")
+            keys += keys_of(constant[0]) if constant else []
+        return keys
 
     def _loop(self, statement: ast.For, out: _Sent, loop: Mapping[str, object]) -> None:
         """A loop over literals is unrolled; one without an assert is sent as it is."""
@@ -259,6 +313,8 @@ class _Planner:
         rows = self._rows(statement)
         if len(names) != len(targets) or statement.orelse or rows is None:
             raise Unsplit("a loop over what is no list of literals")
+        if not all(map(is_immutable, rows)) and any(self._uses[name] > 2 for name in used_names(statement.iter)):
+            raise Unsplit("the rows of the loop can be changed through another name")
         for row in rows:
             values = tuple(row) if isinstance(statement.target, ast.Tuple) and isinstance(row, list | tuple) else (row,)
             if len(values) != len(names):
@@ -286,19 +342,27 @@ class _Planner:
             self._expressions.refuse_secrets(call)
             self._send(statement, out)
             return
-        if not raises_call(item) or item.optional_vars is not None or not call.args:
+        is_pytests = raises_call(item) and self._expressions.is_ours(call.func)
+        if not is_pytests or item.optional_vars is not None or not call.args:
             raise Unsplit("With is not split")
         texts = [self._expressions.constant(k.value) for k in call.keywords if k.arg == "match"]
         text = texts[0][0] if texts and texts[0] else ""
         if len(call.args) > 1 or len(call.keywords) != bool(text) or not isinstance(text, str) or is_pattern(text):
             raise Unsplit("a pattern is looked for in the exception's text")
-        self._attempt(statement.body, Raising(classes=exceptions(call.args[0]), text=text), out)
+        self._attempt(statement.body, Raising(classes=self._exceptions(call.args[0]), text=text), out)
 
     def _try(self, statement: ast.Try, out: _Sent) -> None:
         body, classes = tried(statement)
+        for handler in statement.handlers:
+            self._exceptions(handler.type)
         for inner in body:
             self._refuse_secrets(inner)
         self._attempt(body, Raising(classes=classes), out)
+
+    def _exceptions(self, node: ast.expr | None) -> tuple[type[BaseException], ...]:
+        if node is None or any(map(self._names.binds, used_names(node))):
+            raise Unsplit("the exception is not built in")
+        return exceptions(node)
 
     def _attempt(self, body: list[ast.stmt], expects: Raising, out: _Sent) -> None:
         for inner in body:

@@ -116,8 +116,16 @@ def literal(value: object) -> ast.expr:
 
 
 def used_names(node: ast.AST) -> frozenset[str]:
-    """The names that are read, at any depth."""
-    return frozenset(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load))
+    """The names that must be bound before: those that are read, added to, or deleted, at any depth."""
+    added_to = (n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign))
+    named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store))
+    return frozenset(n.id for n in [*named, *added_to] if isinstance(n, ast.Name))
+
+
+def used_later(body: list[ast.stmt]) -> frozenset[str]:
+    """The names that functions of the check's own use when they are called."""
+    functions = (n for statement in body for n in ast.walk(statement) if isinstance(n, (*DEFINITIONS, ast.Lambda)))
+    return frozenset().union(*map(used_names, functions))
 
 
 def bound(statement: ast.stmt) -> set[str]:

@@ -34,8 +34,10 @@ _PRELUDE = """
 def _rl_plain(value, left, depth=0, isa=isinstance, kind=type, text=repr, true=bool, whole=(int, float, complex, bytes),
               one=str, many=(list, tuple, set, frozenset), pairs=dict, steps=range):
     left[0] -= 1
-    if left[0] < 0 or depth > 40:
-        return ('opaque', 'a value that is too large', True)
+    if left[0] < 0:
+        return ('large', '')
+    if depth > 40:
+        return ('opaque', 'a value that is nested too deeply', True)
     if value is None or isa(value, whole):
         return value
     if isa(value, one):
@@ -139,6 +141,8 @@ def rebuilt(sent: Any) -> Any:
     if not isinstance(sent, tuple):
         return sent
     kind, parts = sent[0], sent[1]
+    if kind == "large":
+        raise Unfit(f"it can't give a value of over {_NODES:,} parts")
     if kind == "opaque":
         return Foreign(parts, sent[2])
     if kind == "range":
@@ -175,7 +179,7 @@ class Cases:
         try:
             self._interpreter.feed(text)
         except Raised as raised:
-            return {**self._plain.raised(raised.error), "line": raised.line}
+            return {**self._plain.raised(raised.error, self._room if name is None else None), "line": raised.line}
         return {"value": None} if name is None else {"name": name}
 
     def _value(self, name: object) -> object:

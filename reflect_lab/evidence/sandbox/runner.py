@@ -9,9 +9,11 @@ with the draft, which could forge them: such a verdict is recorded as `in_proces
 from __future__ import annotations
 
 import _ast as ast  # without the tools of `ast`, which take longer than all other imports
+import builtins
 import json
 import operator
 import os
+import re  # which json imports, too
 import sys
 import types
 
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 _DRAFT, _CHECK, _SETUP = "<draft>", "<check>", "<setup>"
 _SHOWN = 200
 _DEPTH = 40
+_LONGEST_TEXT = 10_000
+"""Characters of an exception's text that are sent."""
+_EXCEPTIONS = {
+    id(kind): kind.__name__
+    for kind in vars(builtins).values()
+    if isinstance(kind, type) and issubclass(kind, BaseException)
+}
+_order_of = type.__dict__["__mro__"].__get__
 
 OPERATORS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], object]]] = {
     ast.Eq: ("==", operator.eq),
@@ -45,17 +55,22 @@ OPERATORS: dict[type[ast.cmpop], tuple[str, Callable[[Any, Any], object]]] = {
 def shown(value: object) -> str:
     """A value in one short line, whatever its `repr` does."""
     try:
-        text = repr(value)
+        text = _without_addresses(str.__str__(repr(value))[: 2 * _SHOWN])
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
     except BaseException as error:
         return f"a {type(value).__name__} that can't be shown ({type(error).__name__})"
+
+
+def _without_addresses(text: str) -> str:
+    """`<draft.A object>`: where in memory it lies is another place each time."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
 def described(error: BaseException) -> str:
     """An exception as `ValueError: text`, whatever its `str` does."""
     name = type(error).__name__
     try:
-        text = str(error)[:_SHOWN]
+        text = _without_addresses(str.__str__(str(error))[: 2 * _SHOWN])[:_SHOWN]
     except BaseException:
         return name
     return f"{name}: {text}" if text else name
@@ -115,14 +130,14 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _evaluate(node: ast.expr, names: dict[str, object]) -> object:
-    return eval(compile(ast.Expression(node), _CHECK, "eval"), names)
+    return eval(compile(ast.Expression(node), _CHECK, "eval", dont_inherit=True), names)
 
 
 def perform(statement: ast.stmt, names: dict[str, object]) -> None:
     if isinstance(statement, ast.Assert):
         check_assert(statement, names)
     else:
-        exec(compile(ast.Module([statement], []), _CHECK, "exec"), names)
+        exec(compile(ast.Module([statement], []), _CHECK, "exec", dont_inherit=True), names)
 
 
 class NotPlain(Exception):
@@ -146,14 +161,14 @@ class Room:
 
 
 def answered(value: object, room: Room) -> dict[str, object]:
-    """One value as it is sent; `full` where nothing more may be sent."""
+    """One value as it is sent; where it does not fit, how many bytes there were for it (`full`), and how it looks."""
     room.left = given = min(room.each, room.together)
     try:
-        return {"value": plain(value, room)}
+        answer: dict[str, object] = {"value": plain(value, room)}
     except TooLarge:
-        return {"full": True} if given < room.each else {"value": opaque(value)}
-    finally:
-        room.together -= given - max(room.left, 0)
+        answer, room.left = {"full": given, "looks": shown(value)}, given - _SHOWN
+    room.together -= given - room.left
+    return answer
 
 
 def opaque(value: object) -> object:
@@ -222,6 +237,7 @@ def _plain_parts(value: Any, kind: type[Any], room: Room, depth: int) -> object:
     if issubclass(kind, dict):
         return {"d": [[plain(key, room, depth), plain(held, room, depth)] for key, held in dict.items(value)]}
     if kind in (type({}.keys()), type({}.items())):
+        list(map(hash, value))  # items with a list are no set, and can only be told from others there
         return {"S": [plain(item, room, depth) for item in value]}
     for built_in, tag in ((list, "l"), (tuple, "t"), (set, "S"), (frozenset, "F")):
         if issubclass(kind, built_in):
@@ -234,14 +250,21 @@ def _plain_parts(value: Any, kind: type[Any], room: Room, depth: int) -> object:
     raise NotPlain
 
 
-def raised(error: BaseException) -> dict[str, object]:
-    """An exception as it is sent: how it reads, which built-in classes it is of, its text, and the draft's line."""
-    classes = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
+def raised(error: BaseException, room: Room | None = None) -> dict[str, object]:
+    """An exception as it is sent: how it reads, which built-in classes it is of, and the draft's line; where there is
+    room for it also its text, and whether all of it."""
+    # By what the classes are, and not by what they say of themselves.
+    classes = [_EXCEPTIONS[id(kind)] for kind in _order_of(type(error)) if id(kind) in _EXCEPTIONS]
+    answer: dict[str, object] = {"raised": described(error), "classes": classes, "line": draft_line(error)}
+    if room is None:
+        return answer
     try:
-        text = str(error)[:_SHOWN]
+        text = str.__str__(str(error))
     except BaseException:
         text = ""
-    return {"raised": described(error), "classes": classes, "text": text, "line": draft_line(error)}
+    most = min(_LONGEST_TEXT, max(room.together, 0) // 12)  # 12 bytes of JSON for a character, at worst
+    room.together -= 12 * min(len(text), most)
+    return {**answer, "text": text[:most], "is_whole": len(text) <= most}
 
 
 def ask(statement: ast.stmt, names: dict[str, object], room: Room) -> list[dict[str, object]]:
@@ -256,12 +279,12 @@ def ask(statement: ast.stmt, names: dict[str, object], room: Room) -> list[dict[
     return [answered(result, room) if is_value else result for is_value, result in results]
 
 
-def attempt(statement: ast.stmt, names: dict[str, object]) -> list[dict[str, object]]:
+def attempt(statement: ast.stmt, names: dict[str, object], room: Room) -> list[dict[str, object]]:
     """Performs what is to raise; says what it raised, if anything."""
     try:
         perform(statement, names)
     except BaseException as error:
-        return [raised(error)]
+        return [raised(error, room)]
     return [{"value": None}]
 
 
@@ -271,19 +294,19 @@ def python(job: Job, send: Send) -> None:
     module = types.ModuleType("draft")
     sys.modules["draft"] = module
     names: dict[str, object] = module.__dict__
-    parsed = compile(str(job["code"]), _CHECK, "exec", ast.PyCF_ONLY_AST)
+    parsed = compile(str(job["code"]), _CHECK, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
     assert isinstance(parsed, ast.Module)
     body = parsed.body
     ranges: list[list[int]] = job["cases"]
     asked, raising = frozenset(job.get("asked", ())), frozenset(job.get("raising", ()))
     room = Room(*job.get("room", (0, 0)))
     try:
-        exec(compile(str(job["setup"]), _SETUP, "exec"), names)
+        exec(compile(str(job["setup"]), _SETUP, "exec", dont_inherit=True), names)
     except BaseException as error:
         send(setup=described(error))
         return
     try:
-        exec(compile(str(job["draft"]), _DRAFT, "exec"), names)
+        exec(compile(str(job["draft"]), _DRAFT, "exec", dont_inherit=True), names)
     except BaseException as error:
         send(draft=described(error), line=draft_line(error))
         return
@@ -296,7 +319,7 @@ def python(job: Job, send: Send) -> None:
                 if index in asked:
                     values.append(ask(body[index], names, room))
                 elif index in raising:
-                    values.append(attempt(body[index], names))
+                    values.append(attempt(body[index], names, room))
                 else:
                     perform(body[index], names)
         except Failure as failure:

@@ -134,14 +134,33 @@ def test_deep_endless_and_huge_values_are_cut_and_cost_little() -> None:
     for value in (nested, endless, "a" * 10**7, [0] * 10**6, 1 << 10**7, range(10**30), {"a": [nested] * 50}):
         answer = answered(value, Room(1 << 16, 1 << 20))
         assert len(json.dumps(answer)) < 3 << 16
-        decoded(answer["value"])
-    assert isinstance(decoded(answered([0] * 10**6, Room(1 << 16, 1 << 20))["value"]), Opaque)
+        assert "full" in answer or decoded(answer["value"])
+    assert answered([0] * 10**6, Room(1 << 16, 1 << 20))["full"] == 1 << 16  # no value at all, so it equals none
 
 
 def test_what_has_no_room_left_is_told_from_what_is_too_large() -> None:
     room = Room(1000, 1500)
     assert "value" in answered("a" * 900, room)
-    assert answered("a" * 900, room) == {"full": True}
+    assert answered("a" * 900, room)["full"] == 1500 - 916
+
+
+def test_a_set_or_dict_of_values_with_one_hash_is_refused_before_it_costs_a_minute() -> None:
+    colliding = [{"i": format(k * (2**61 - 1) + 1, "x")} for k in range(20_000)]
+    for answer in ({"S": colliding}, {"F": colliding}, {"d": [[key, None] for key in colliding]}):
+        with pytest.raises(Malformed):
+            decoded(answer)
+    assert decoded({"S": [{"i": "1"}] * 20_000}) == {1}
+    assert decoded({"S": [{"t": [{"i": "1"}, {"i": format(k, "x")}]} for k in range(2000)]}) == {
+        (1, k) for k in range(2000)
+    }
+
+
+def test_items_that_no_set_can_hold_are_opaque() -> None:
+    assert isinstance(sent({1: [2]}.items()), Opaque) and sent({1: 2}.items()) == {(1, 2)}
+
+
+def test_where_an_object_lies_in_memory_is_not_shown() -> None:
+    assert shown_value(sent(object())) == "<object object>"
 
 
 class Hostile:
