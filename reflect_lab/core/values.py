@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Context, Decimal
 from typing import Literal
@@ -91,6 +91,8 @@ class Value:
 
 def find_values(text: str) -> tuple[Value, ...]:
     """All values of a text in order of their place. No two overlap."""
+    if not text.isascii() and _UNSEEN.search(text):
+        return _seen_values(text)
     plain = _plain(text)
     taken = bytearray(len(text))
     found: list[Value] = []
@@ -105,6 +107,16 @@ def find_values(text: str) -> tuple[Value, ...]:
                 found.append(value)
                 taken[value.start : value.end] = b"\1" * (value.end - value.start)
     return tuple(sorted(found, key=lambda v: v.start))
+
+
+def _seen_values(text: str) -> tuple[Value, ...]:
+    """The values of a text as it looks, without its invisible characters; at their places in the text as it is."""
+    places = [place for place, c in enumerate(text) if not _UNSEEN.match(c)]
+    found = []
+    for value in find_values("".join(text[place] for place in places)):
+        start, end = places[value.start], places[value.end - 1] + 1
+        found.append(replace(value, text=text[start:end], start=start, end=end))
+    return tuple(found)
 
 
 class KnownValues:
@@ -189,10 +201,20 @@ def _plain(text: str) -> str:
     """The text with digits of other scripts and other hyphens as ASCII, code point by code point."""
     if text.isascii():
         return text
-    return "".join(
-        c if c.isascii() else str(unicodedata.decimal(c)) if c.isdecimal() else "-" if c in "\u2010\u2011" else c
-        for c in text
-    )
+    digits = (str(unicodedata.decimal(c)) if c.isdecimal() else _PLAIN.get(c, c) for c in text)
+    plain = "".join(digits)
+    # A longer dash is a hyphen within an identifier or a date of digits; elsewhere it parts (`25–27 August`).
+    return _DASHED.sub(lambda match: re.sub("[\u2012-\u2015\u2212]", "-", match[0]), plain)
+
+
+_PLAIN = {chr(0xFEE0 + code): chr(code) for code in range(0x21, 0x7F)} | {"\u3000": " ", "\u2010": "-", "\u2011": "-"}
+"""Full-width characters and hyphens by the ASCII ones that they stand for."""
+_UNSEEN = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe0e\ufe0f\ufeff]")
+_DASH = "[-\u2012-\u2015\u2212]"
+_DASHED = re.compile(
+    rf"(?<![\w-])(?:[A-Z]{{1,6}}{_DASH}[0-9]{{3,}}|[0-9]{{4}}{_DASH}[0-9]{{1,2}}{_DASH}[0-9]{{1,2}}"
+    rf"|[0-9]{{1,2}}{_DASH}[0-9]{{1,2}}{_DASH}[0-9]{{4}})(?!\w)"
+)
 
 
 def _value(

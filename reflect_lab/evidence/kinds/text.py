@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,11 +19,16 @@ from reflect_lab.evidence.wording import counted, shown
 
 _SEARCH = Limits(wall_s=5.0, cpu_s=5)
 _WHOLE = Location(kind="whole")
+_PARTS = re.compile("[\u2012-\u2015\u2800\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
+"""What parts words without being a space. Soft hyphens and joiners stand within a word."""
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]")
 
 
 class TextCheck:
     """Options: `must`, `must_not` (regular expressions, searched), `min_words`, `max_words`.
+
+    A text that looks otherwise to a program (full-width letters, zero-width characters) matches `must_not` as it looks
+    to people; letters of other alphabets that look alike do not.
 
     The searching happens in a process that can be ended: a pattern may take exponential time on some text. One that got
     no answer in time is an `error`, whatever the reason: it says nothing about the draft.
@@ -81,26 +87,26 @@ class TextCheck:
         patterns = [*self._must, *self._must_not]
         if not patterns:
             return None
-        job = {"mode": "search", "patterns": patterns, "text": text}
+        job = {"mode": "search", "patterns": patterns, "plain_from": len(self._must), "text": text}
         return await strongest.run(Path(text_runner.__file__), job, _SEARCH)
 
     def _patterns(self, text: str, caged: Caged) -> list[Finding]:
         patterns = [*self._must, *self._must_not]
-        spans = {a.get("pattern"): a.get("span") for a in caged.answers if "pattern" in a}
+        spans = {a.get("pattern"): a for a in caged.answers if "pattern" in a}
         names = [f"must:{n}" for n in range(1, len(self._must) + 1)]
         names += [f"must_not:{n}" for n in range(1, len(self._must_not) + 1)]
         return [
             self._unknown(name, pattern, caged)
             if number not in spans or caged.malformed
-            else self._pattern(name, pattern, spans[number], text)
+            else self._pattern(name, pattern, spans[number])
             for number, (name, pattern) in enumerate(zip(names, patterns, strict=True))
         ]
 
-    def _pattern(self, name: str, pattern: str, span: object, text: str) -> Finding:
-        is_wanted = name.startswith("must:")
+    def _pattern(self, name: str, pattern: str, answer: Mapping[str, object]) -> Finding:
+        span, is_wanted = answer["span"], name.startswith("must:")
         place = _WHOLE
         if isinstance(span, list) and not is_wanted:
-            place = Location(kind="line", value=str(text.count("\n", 0, span[0]) + 1))
+            place = Location(kind="line", value=str(answer["line"]))
         message = f"must match {shown(pattern)}" if is_wanted else f"must not match {shown(pattern)}"
         is_kept = (span is not None) == is_wanted
         return self._finding(name, is_kept, message, place)
@@ -141,8 +147,9 @@ def without_trailing_space(text: str) -> str:
 
 
 def count_words(text: str) -> int:
-    """Words as people count them: runs between spaces that hold a letter or digit; each CJK character is one."""
+    """Words as people count them: runs between spaces, long dashes and invisible characters that hold a letter or
+    digit; each CJK character is one."""
     total = 0
-    for run in _CJK.sub(" x ", text).split():
+    for run in _CJK.sub(" x ", _PARTS.sub(" ", text)).split():
         total += any(unicodedata.category(c)[0] in "LN" for c in run)
     return total

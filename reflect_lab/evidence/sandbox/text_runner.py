@@ -19,6 +19,9 @@ _MOST = 50
 _FIX = 900_000
 """Bytes of a fix that fit into an answer, of which `cage` takes 1 MiB. A longer one is left out."""
 
+_UNSEEN = "\u034f\u115f\u1160\u2800\u3164\uffa0\ufe0e\ufe0f"
+"""Invisible, though Unicode calls them letters, marks or signs."""
+
 Send = Callable[..., None]
 Job = dict[str, Any]
 
@@ -36,13 +39,27 @@ def syntax(job: Job, send: Send) -> None:
 
 
 def search(job: Job, send: Send) -> None:
-    """Searches a text for patterns; answers one by one, so that a slow one is known."""
+    """Searches a text for patterns; answers one by one, so that a slow one is known. Those from `plain_from` on are
+    searched in the text as it looks, too: other spellings of the same letters, with nothing invisible in them."""
     import re
 
-    patterns: list[str] = job["patterns"]
+    text, patterns = str(job["text"]), list[str](job["patterns"])
+    plain = text if text.isascii() or "plain_from" not in job else as_it_looks(text)
     for number, pattern in enumerate(patterns):
-        match = re.search(pattern, str(job["text"]))
-        send(pattern=number, span=list(match.span()) if match else None)
+        match, place = re.search(pattern, text), text
+        if match is None and plain != text and number >= int(job["plain_from"]):
+            match, place = re.search(pattern, plain), plain
+        line = place.count("\n", 0, match.start()) + 1 if match else None
+        send(pattern=number, span=list(match.span()) if match else None, line=line)
+
+
+def as_it_looks(text: str) -> str:
+    """Full-width and other compatible letters as plain ones (NFKC), without zero-width and other format characters."""
+    import unicodedata
+
+    seen = "".join(c for c in text if unicodedata.category(c) != "Cf" and c not in _UNSEEN)
+    # Each by itself: normalising long runs of marks together takes quadratic time.
+    return "".join(unicodedata.normalize("NFKC", c) for c in seen)
 
 
 def schema(job: Job, send: Send) -> None:

@@ -6,13 +6,16 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from reflect_lab.evidence.sql.options import Filter
 
 _SPLITS = ("INNER", "LEFT", "RIGHT", "FULL", "OUTER")
 _HELPS_ONLY = re.compile(r"\"?(min|max)\"?\(")
 _INSENSITIVE = re.compile(r"\s*\"?(min|max|first|any_value|bool_and|bool_or)\"?\(|.*\bDISTINCT\b", re.IGNORECASE)
-_NOT_NULL = re.compile(r"\(?\s*[\w.\"]+ IS NOT NULL\s*\)?", re.IGNORECASE)
+_LITERAL = re.compile(r"'(?:[^']|'')*(?:'|\Z)")
+_PIECE = re.compile(r'"(?:[^"]|"")*(?:"|\Z)|\w+|[^\s\w]')
+_NOT_NULL = ["is", "not", "null"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,10 +172,11 @@ def _follow_cte(plan: Step, cte: Step, wanted: Filter, reading: Reading) -> None
 
 def _is_filter(condition: str, column: str | None) -> bool:
     """Whether a condition narrows by this column; `#3` stands for some column of the step below."""
-    rest = _NOT_NULL.sub("", condition)  # a join adds these by itself
-    if not re.search(r"\w", re.sub(r"\b(AND|optional)\b", "", rest)):
+    rest = _without_not_null(_pieces(condition))  # a join adds these by itself
+    if not any((piece[0].isalnum() or piece[0] in '_"') and piece not in ("and", "optional") for piece in rest):
         return False
-    return column is None or _mentions(rest, column) or re.search(r"#\d", rest) is not None
+    is_of_below = any(one == "#" and other.isdigit() for one, other in pairwise(rest))
+    return column is None or _is_among(rest, column) or is_of_below
 
 
 def _narrows(join: Step, below: Step, column: str | None) -> bool:
@@ -186,7 +190,36 @@ def _narrows(join: Step, below: Step, column: str | None) -> bool:
 
 
 def _mentions(text: str, column: str) -> bool:
-    return re.search(rf"\b{re.escape(column)}\b", text, re.IGNORECASE) is not None
+    return _is_among(_pieces(text), column)
+
+
+def _is_among(pieces: Sequence[str], column: str) -> bool:
+    """Whether a column is named; a function of its name is not the column, and neither is a literal."""
+    names = (column.casefold(), f'"{column.casefold()}"')
+    return any(one in names and other != "(" for one, other in zip(pieces, [*pieces[1:], ""], strict=True))
+
+
+def _pieces(condition: str) -> list[str]:
+    """Names, words and signs in small letters, without literals. In one pass: a draft can make a condition long."""
+    return _PIECE.findall(_LITERAL.sub(" 0 ", condition).casefold())
+
+
+def _without_not_null(pieces: Sequence[str]) -> list[str]:
+    """Without each `NAME IS NOT NULL`."""
+    kept: list[str] = []
+    skipped = 0
+    for place, piece in enumerate(pieces):
+        if skipped:
+            skipped -= 1
+        elif piece == "is" and list(pieces[place : place + 3]) == _NOT_NULL:
+            skipped = 2
+            if kept:
+                kept.pop()
+            while len(kept) > 1 and kept[-1] == ".":
+                del kept[-2:]
+        else:
+            kept.append(piece)
+    return kept
 
 
 # Joins.
@@ -200,7 +233,8 @@ class _Joins:
     def look(self, step: Step, is_summed: bool) -> None:
         aggregates = step.info.get("Aggregates")
         if aggregates is not None or step.name == "WINDOW":
-            counts = [part for part in (aggregates or "").split("; ") if part and not _INSENSITIVE.match(part)]
+            each = _LITERAL.sub("''", aggregates or "").split("; ")
+            counts = [part for part in each if part and not _INSENSITIVE.match(part)]
             # A group without aggregates is a DISTINCT: what was multiplied below it is gone.
             is_summed = bool(counts) or step.name == "WINDOW"
         if step.is_join:

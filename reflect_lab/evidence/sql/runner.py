@@ -36,6 +36,15 @@ _SETTINGS = (
 )
 
 _FIRST_WORD = re.compile(r"(?>\s|--[^\n]*|/\*.*?\*/|\()*+(\w+)", re.DOTALL)
+_PIECE = re.compile(
+    r"""--[^\n]*|/\*.*?(?:\*/|\Z)|[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z)|'(?:[^']|'')*(?:'|\Z)|\$(?P<tag>[A-Za-z_]?\w*)\$.*?\$(?P=tag)\$"""
+    r"""|(?P<name>"(?:[^"]|"")*(?:"|\Z)|\w+)|(?P<sign>[^\s\w])""",
+    re.DOTALL,
+)
+_CATALOG_PLACES = ("information_schema", "pg_catalog")
+_CATALOG_FUNCTIONS = ("current_query", "current_setting", "txid_current", "query", "query_table", "getvariable")
+_NUMBERS = ("DECIMAL", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER",
+            "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "BIGNUM", "VARINT")  # fmt: skip
 _BEGINNINGS = ("select", "with", "from", "values", "table")
 
 Send = Callable[..., None]
@@ -56,12 +65,38 @@ def one_select(connection: Any, draft: str) -> str:
     kind = statements[0].type
     if kind != duckdb.StatementType.SELECT:
         raise Refused(f"it is no SELECT, but {str(kind).rpartition('.')[2]}")
-    text = str(statements[0].query).strip().removesuffix(";")
+    text = _without_end(connection, str(statements[0].query).strip())
     # PRAGMA, SHOW and DESCRIBE are rewritten to a SELECT before we see their type.
     first = _FIRST_WORD.match(text)
     if first is None or first[1].casefold() not in _BEGINNINGS:
         raise Refused("it does not begin with SELECT, WITH, FROM, VALUES or TABLE")
     return text
+
+
+def _without_end(connection: Any, text: str) -> str:
+    """A statement without its semicolon and the comments after it."""
+    end = next((piece.start() for piece in _PIECE.finditer(text) if piece["sign"] == ";"), None)
+    if end is None:
+        return text
+    try:
+        return text[:end] if len(connection.extract_statements(text[:end])) == 1 else text.removesuffix(";")
+    except Exception:  # it was no end, but part of something that is read otherwise here
+        return text.removesuffix(";")
+
+
+def refuse_catalog(connection: Any, text: str) -> None:
+    """A draft that reads the catalog, or its own text, could tell the run that is analysed from the one that gives its
+    result, and behave in each as suits it. Raises Refused."""
+    internal = "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name <> 'information_schema'"
+    views = {str(name).casefold() for (name,) in connection.execute(internal).fetchall()}
+    pieces = [piece[0].strip("\"'").casefold() for piece in _PIECE.finditer(text) if piece[0][:2] not in ("--", "/*")]
+    for one, after in zip(pieces, [*pieces[1:], ""], strict=True):
+        is_function = after == "(" and (
+            one in _CATALOG_FUNCTIONS or (one.startswith(("duckdb_", "pragma_", "pg_")) and one != "pg_typeof")
+        )
+        is_statement = one == "show" and after in ("tables", "all", "databases", "schemas", "variables")
+        if one in (*_CATALOG_PLACES, *views) or is_function or is_statement:
+            raise Refused(f"it asks the database about itself ({one[:60]}); only the tables of the task are there")
 
 
 def syntax(job: Job, send: Send) -> None:
@@ -86,6 +121,7 @@ def query(job: Job, send: Send) -> None:
     send(ready=duckdb.__version__)
     try:
         text = one_select(connection, str(job["draft"]))
+        refuse_catalog(connection, text)
         send(plan=_explained(connection, "FORMAT JSON", text))
         limit = int(job["max_rows"]) + 1
         connection.execute(f"CREATE TEMP TABLE draft AS SELECT * FROM (\n{text}\n) LIMIT {limit}")
@@ -94,6 +130,7 @@ def query(job: Job, send: Send) -> None:
             send(total=column, **_total(connection, column, columns))
         for number, case in enumerate(job["cases"]):
             send(case=number, said=_said(connection, case))
+        connection.execute("DROP TABLE draft")  # what is analysed sees what the first run saw
         send(analysed=_explained(connection, "ANALYZE, FORMAT JSON", text))
     except Exception as error:
         send(**_problem(error))
@@ -104,19 +141,24 @@ def _explained(connection: Any, how: str, text: str) -> str:
     return plan if len(plan) <= _PLAN else ""
 
 
-def _result(connection: Any, limit: int, send: Send) -> list[str]:
-    columns = [str(name) for name, *_ in connection.execute("DESCRIBE draft").fetchall()]
+def _result(connection: Any, limit: int, send: Send) -> dict[str, str]:
+    described = connection.execute("DESCRIBE draft").fetchall()
+    columns = {str(name): str(kind) for name, kind, *_ in described}
     (rows,) = connection.execute("SELECT count(*) FROM draft").fetchone()
     cells = f"SELECT left(CAST(COLUMNS(*) AS VARCHAR), {_CELL}) FROM draft LIMIT 5"
     sample = [[str(cell) for cell in row[:20]] for row in connection.execute(cells).fetchall()]
-    send(rows=min(rows, limit - 1), is_cut=rows == limit, columns=[c[:_CELL] for c in columns[:20]], sample=sample)
+    send(
+        rows=min(rows, limit - 1), is_cut=rows == limit, columns=[c[:_CELL] for c in list(columns)[:20]], sample=sample
+    )
     return columns
 
 
-def _total(connection: Any, column: str, columns: list[str]) -> dict[str, object]:
+def _total(connection: Any, column: str, columns: dict[str, str]) -> dict[str, object]:
     name = next((c for c in columns if c.casefold() == column.casefold()), None)
     if name is None:
         return {"problem": "no_column"}
+    if not columns[name].startswith(_NUMBERS):
+        return {"problem": "no_number"}  # digits in a text are no number
     import duckdb
 
     quoted = '"' + name.replace('"', '""') + '"'

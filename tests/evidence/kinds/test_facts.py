@@ -91,3 +91,15 @@ async def test_an_invented_invoice_is_absent_to_a_critic_while_the_bare_duration
     assert isinstance(found, Grounded)
     assert (found.ground.kind, found.ground.source, found.key) == ("absent", "draft", "INV-55821")
     assert letter[found.ground.start : found.ground.end] == "INV-55821"
+
+
+@pytest.mark.parametrize("spelled", [
+    "INV-\u200b55822", "INV\u201355822", "INV\uff0d\uff15\uff1582\uff12",
+    "2026\u201308\u201325", "3\u200b499 INR",
+])  # fmt: skip
+async def test_an_invented_value_is_found_as_it_looks(spelled: str) -> None:
+    draft = f"About {spelled} we know nothing."
+    evidence = await evidence_of("facts", {}, draft)
+    (finding,) = evidence.failed_findings
+    assert finding.location is not None and finding.location.value == spelled
+    assert (await evidence_of("facts", {"facts": f"See {spelled}."}, draft)).status == "passed"

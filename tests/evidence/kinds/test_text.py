@@ -76,3 +76,18 @@ async def test_a_catastrophic_pattern_ends_as_error_and_names_itself(monkeypatch
     assert (evidence.status, evidence.executions) == ("error", 2)
     assert [f.status for f in evidence.findings] == ["passed", "error"]
     assert "(a+)+$" in evidence.text
+
+
+@pytest.mark.parametrize(
+    "spelled", ["guar\u200bantee", "\uff47\uff55\uff41\uff52antee", "guar\u00adantee", "guar\u2060ant\ufe0fee"]
+)
+async def test_a_forbidden_word_is_found_as_it_looks(spelled: str) -> None:
+    evidence = await evidence_of("text", {"must_not": ["(?i)guarantee"]}, f"Hello.\nWe {spelled} it.")
+    (finding,) = evidence.failed_findings
+    assert finding.location is not None and (finding.location.kind, finding.location.value) == ("line", "2")
+
+
+@pytest.mark.parametrize("between", ["\u2800", "\u200b", "\u2014", "\u2013", "\ufeff"])
+def test_words_are_parted_by_more_than_spaces(between: str) -> None:
+    assert count_words(between.join(["word"] * 500)) == 500
+    assert count_words("well-known so\u00adft") == 2

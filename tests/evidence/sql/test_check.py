@@ -313,3 +313,34 @@ async def test_a_query_runs_at_each_level(level: Level, monkeypatch: pytest.Monk
     monkeypatch.setattr(selftest, "strongest", lambda: level)
     evidence = await checked("SELECT sum(amount) AS amount FROM orders", totals={"amount": 44850})
     assert evidence.status == "passed" and evidence.sandbox is not None and evidence.sandbox.level == level.number
+
+
+@pytest.mark.parametrize(
+    "draft", ["SELECT 1 AS x; -- done", "SELECT 1 AS x -- done", "SELECT 'a; -- b' AS x", "SELECT 1 AS x; /* ; */"]
+)
+async def test_a_comment_after_the_end_is_no_fault(draft: str) -> None:
+    assert (await checked(draft)).status == "passed"
+
+
+TELLS = "EXISTS (SELECT 1 FROM {} WHERE table_name = 'draft')"
+
+
+@pytest.mark.parametrize("where", [
+    TELLS.format("duckdb_tables()"), TELLS.format('"duckdb_tables"()'), TELLS.format("information_schema.tables"),
+    TELLS.format("duckdb_tables"), "EXISTS (SELECT 1 FROM (SHOW TABLES))", "current_query() LIKE 'EXPLAIN%'",
+])  # fmt: skip
+async def test_a_draft_that_asks_the_database_about_itself_is_refused(where: str) -> None:
+    """It could read everything in the run that counts and filter in the one that is analysed."""
+    evidence = await checked(f"SELECT sum(amount) AS amount FROM orders WHERE day > '2026-06-24' OR {where}")
+    (finding,) = evidence.failed_findings
+    assert finding.id == "query" and "asks the database about itself" in finding.message
+
+
+async def test_a_literal_is_no_filter_by_the_column_that_it_names() -> None:
+    draft = "SELECT sum(amount) AS amount FROM orders WHERE currency <> 'day' AND id <> 3"
+    assert by_id(await checked(draft, filter="orders.day"))["plan:full_scan:orders"].status == "failed"
+
+
+async def test_digits_in_a_text_are_no_total() -> None:
+    evidence = await checked("SELECT '900' AS amount", totals={"amount": 900})
+    assert by_id(evidence)["total:amount"].status == "failed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -132,3 +133,12 @@ def test_a_grain_counts_once_whatever_it_is_joined_with() -> None:
 def test_a_plan_that_can_t_be_read_is_none_or_holds_nothing(text: str) -> None:
     read = read_plan(text)
     assert read is None or (read.table is None and not read.inputs)
+
+
+def test_a_long_condition_is_read_in_one_pass() -> None:
+    begin = time.process_time()
+    for condition in ("a" * 60_000, "a." * 30_000, '"' * 60_000, "'" * 60_001):
+        plan = read_plan(json.dumps([scan("orders", 100, Filters=condition)]))
+        assert plan is not None
+        unfiltered(plan, Filter(table="orders", column="day"), 100)
+    assert time.process_time() - begin < 2
