@@ -21,13 +21,13 @@ NO_QUERY = "the interpreter of --sandbox interpreter runs no queries"
 
 
 class Asking:
-    """Asks the user on behalf of one check. The time that he takes is not the run's."""
+    """Asks the user on behalf of one check. The time that the answer takes is not the run's."""
 
     def __init__(self, consent: Callable[[], Awaitable[bool]] | None = None) -> None:
         self._consent = consent
         self._turn: tuple[CheckHooks, asyncio.Lock] | None = None
         self.waited_s = 0.0
-        """How long the present turn waited for him, and before that for his answers to other checks."""
+        """How long the present turn waited for an answer, and before that for answers to other checks."""
 
     @contextmanager
     def through(self, hooks: CheckHooks, questions: asyncio.Lock) -> Iterator[None]:
@@ -78,7 +78,7 @@ async def permitted(surroundings: Surroundings) -> Level | str:
 
 async def consented(surroundings: Surroundings, reason: str = "") -> Level | str:
     """Level 1 if the user says so now, each time anew; else why the code does not run, after the `reason` why it could
-    not run where it needs no word of his."""
+    not run where nobody need be asked."""
     if surroundings.consent is not None and await surroundings.consent():
         return PROCESS
     return f"{reason}; {NEEDS_CONSENT}" if reason else NEEDS_CONSENT

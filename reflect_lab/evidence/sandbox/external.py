@@ -5,9 +5,9 @@ The command gets the program on standard input, with its job inside (so `docker 
 goes to standard error: the program keeps standard output for itself and points its descriptor elsewhere before it
 begins.
 
-The command is the user's tool: it has his rights and a part of his environment, limits on time and output, and it ends
-with all that descends from it. What it starts elsewhere (a container's daemon) is not ours to end, so the program
-watches over the deadline where it runs, too.
+The command is the user's tool: it has the user's rights and a part of the environment, limits on time and output, and
+it ends with all that descends from it. What it starts elsewhere (a container's daemon) is not ours to end, so the
+program watches over the deadline where it runs, too.
 """
 
 from __future__ import annotations

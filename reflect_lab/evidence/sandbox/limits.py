@@ -67,8 +67,8 @@ def _held(level: Level, limits: Limits) -> dict[str, float | int | str]:
 
 
 def nothing_ran(choice: str) -> Sandbox:
-    """Where nothing of the draft was run, by what the user asked for (`--sandbox`): the level that he named, though it
-    is missing or does not serve; else level 0, which is called `off` where he said so, and nowhere else."""
+    """Where nothing of the draft was run, by what the user asked for (`--sandbox`): the level that was named, though it
+    is missing or does not serve; else level 0, which is called `off` where that was said, and nowhere else."""
     if choice == "interpreter":
         return Sandbox(level="W", name=f"{LEVEL_NAMES['W']} (nothing ran)")
     if choice == "external":
