@@ -78,7 +78,8 @@ def main() -> int:
     parser.add_argument("files", type=Path, nargs="*", default=[OWN], metavar="file")
     parser.add_argument("--levels", type=int, nargs="+", default=[1, 2, 3], choices=[1, 2, 3])
     options = parser.parse_args()
-    items = [item for file in options.files for item in json.loads(file.read_text())["items"]]
+    files = [file / "sql_index.json" if file.is_dir() else file for file in options.files]
+    items = [item for file in files for item in json.loads(file.read_text())["items"]]
     levels = [selftest.tested(level).level for level in (PROCESS, *reversed(found()[0]))]
     is_all_right = True
     for level in (level for level in levels if level.number in options.levels):
