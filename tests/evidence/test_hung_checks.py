@@ -23,7 +23,7 @@ from tests.evidence.evidence_support import Remember, is_alive, run_with, wait_f
 from tests.store.driver import empty_run, roles
 
 DEADLINE_S = 1.5
-WITHIN_S = 20.0
+WITHIN_S = 3.0
 DRAFT = "def f():\n    while True: pass\n"
 SLEEPS = "trap '' TERM; sleep 600 & echo $$ $! > \"$0\"; wait"
 

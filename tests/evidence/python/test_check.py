@@ -170,14 +170,14 @@ async def test_compiling_executes_nothing(tmp_path: Path) -> None:
     assert evidence.status == "passed" and os.listdir(tmp_path) == []
 
 
-async def test_an_endless_loop_ends_with_its_limit() -> None:
+async def test_an_endless_loop_ends_within_the_limit_and_half_a_second() -> None:
     start = time.monotonic()
     evidence = await python(
         "def f(x):\n    if x > 2:\n        while True: pass\n    return 4",
         "assert f(2) == 4\nassert f(3) == 4",
         timeout_s=1,
     )
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 1.5
     assert [f.status for f in evidence.findings] == ["passed", "failed"]
     assert evidence.findings[1].message == "assert f(3) == 4: not finished, no answer within 1 s"
     assert (evidence.status, evidence.provenance["exit"]) == ("failed", "timeout")
@@ -205,7 +205,7 @@ async def test_catching_every_exception_does_not_outlive_the_limit() -> None:
     draft = "def f(x):\n  while True:\n    try:\n      while True: pass\n    except BaseException: pass"
     start = time.monotonic()
     evidence = await python(draft, timeout_s=1)
-    assert evidence.status == "failed" and time.monotonic() - start < 8
+    assert evidence.status == "failed" and time.monotonic() - start < 1.5
 
 
 @pytest.mark.parametrize(("draft", "said"), [

@@ -56,7 +56,7 @@ async def test_cancelling_ends_the_child_before_the_cancellation_goes_on(tmp_pat
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    assert not is_alive(pid) and time.monotonic() - start < 8
+    assert not is_alive(pid) and time.monotonic() - start < 1.0
 
 
 async def test_the_event_loop_goes_on_while_a_check_runs() -> None:
@@ -124,7 +124,7 @@ def test_processes_are_found_again_by_their_mark() -> None:
 def test_a_draft_that_stops_its_warden_ends_at_the_limit() -> None:
     start = time.monotonic()
     caged = run("import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True: pass", Limits(wall_s=1.0))
-    assert caged.end == "timeout" and time.monotonic() - start < 8
+    assert caged.end == "timeout" and time.monotonic() - start < 2.0
 
 
 def test_when_we_are_killed_the_child_ends_too(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_what_hangs_is_ended_with_all_that_it_began(tmp_path: Path, wait: str) -
     pid = tmp_path / "pid"
     started = time.monotonic()
     caged = run(f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\n{wait}", Limits(wall_s=1.0))
-    assert caged.end == "timeout" and time.monotonic() - started < 8
+    assert caged.end == "timeout" and time.monotonic() - started < 2.0
     assert wait_for(lambda: not is_alive(int(pid.read_text())))
 
 

@@ -219,7 +219,7 @@ def test_limits_and_endings_are_told_as_without_isolation(level: Level) -> None:
     busy = run("while True: pass", level, Limits(cpu_s=1))
     assert (busy.end, busy.code) == ("signal", -24) and busy.cpu_s >= 0.9
     slow = run("import time\ntime.sleep(60)", level, Limits(wall_s=1.0))
-    assert slow.end == "timeout" and slow.seconds < 8
+    assert slow.end == "timeout" and slow.seconds < 1.5
     many = "import os, time\nfor _ in range(40):\n    if os.fork() == 0: time.sleep(30); os._exit(0)\ntime.sleep(30)"
     assert run(many, level, Limits(processes=10)).end == "processes"
 

@@ -26,8 +26,7 @@ HERE = Path(__file__).parents[1]
 LEVELS = isolated_levels()
 TESTS = "assert add(2, 3) == 5\nassert add(-1, 1) == 0\nassert add(10, 20) == 30\n"
 LIMIT_S = 2.0
-LATE_S = 5.0
-"""On a machine that runs other tests as well; `make test-hostile` holds half a second, alone."""
+LATE_S = 0.5
 
 
 def items(corpus: str) -> list[dict[str, str]]:
