@@ -179,17 +179,7 @@ class _Session:
     def _command(
         self, command: Sequence[str], confinement: Mapping[str, object], ends: tuple[int, int, int]
     ) -> list[str]:
-        limits = self._limits
-        numbers = {
-            "cpu_s": limits.cpu_s,
-            "memory_bytes": limits.memory_bytes,
-            "file_bytes": limits.file_bytes,
-            "disk_bytes": limits.disk_bytes,
-            "files": limits.files,
-            "open_files": limits.open_files,
-            "processes": limits.processes,
-        }
-        orders = marshal.dumps({"limits": numbers, "confinement": dict(confinement)}).hex()
+        orders = marshal.dumps({"limits": self._limits.of_processes, "confinement": dict(confinement)}).hex()
         return [*_python(), "-S", "-c", _WARDEN, *map(str, ends), orders, *command]
 
     def run(self) -> Caged:

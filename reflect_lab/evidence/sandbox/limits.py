@@ -32,6 +32,19 @@ class Limits:
     flood_bytes: int = 64 << 20
     heap_bytes: int = 256 << 20
 
+    @property
+    def of_processes(self) -> dict[str, int]:
+        """Those that the warden holds."""
+        return {
+            "cpu_s": self.cpu_s,
+            "memory_bytes": self.memory_bytes,
+            "file_bytes": self.file_bytes,
+            "disk_bytes": self.disk_bytes,
+            "files": self.files,
+            "open_files": self.open_files,
+            "processes": self.processes,
+        }
+
 
 def recorded(level: Level, limits: Limits, integrity: Literal["split", "in_process"] | None) -> Sandbox:
     """A level and its limits as they are recorded with the evidence."""
@@ -53,13 +66,7 @@ def _held(level: Level, limits: Limits) -> dict[str, float | int | str]:
         return {"wall_s": limits.wall_s, "processes": limits.processes, "output_bytes": limits.output_bytes}
     held: dict[str, float | int | str] = {
         "wall_s": limits.wall_s,
-        "cpu_s": limits.cpu_s,
-        "memory_bytes": limits.memory_bytes,
-        "file_bytes": limits.file_bytes,
-        "disk_bytes": limits.disk_bytes,
-        "files": limits.files,
-        "open_files": limits.open_files,
-        "processes": limits.processes,
+        **limits.of_processes,
         "output_bytes": limits.output_bytes,
         "user": "root" if os.name == "posix" and os.geteuid() == 0 else "ordinary",
     }
