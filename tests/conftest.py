@@ -14,6 +14,12 @@ from tests.frontend.viewer import ARGUMENTS
 from tests.required import missing
 
 HERE = Path(__file__).parent
+BUSY = (
+    "tests/evidence/python/",
+    "tests/evidence/sandbox/",
+    "tests/evidence/sql/",
+    "tests/evidence/test_hung_checks.py",
+)
 
 # A law either holds or not; how long one example takes says how busy the machine is.
 settings.register_profile("reflect-lab", parent=settings(), deadline=None)
@@ -38,12 +44,15 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """What one of several processes takes together: the tests of a file, and all that share the lab."""
+    """What one of several processes takes together: the tests of a file; all that share the lab; and those that keep
+    processors busy with those that hold how late a verdict may come, which must not run at the same time."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = str(nodeid.partition("::")[0])
+            if file.startswith(BUSY):
+                return "busy"
             return "lab" if file.startswith("tests/browser/") else file
 
     return Together(config, log)
